@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysed import intervals
 from tracekit.analysis.idle.work import covered as covered_by
 from tracekit.analysis.intervals import (
     FOREVER,
@@ -75,7 +74,7 @@ def test_union_joins_what_overlaps_or_touches(given_pairs: Pairs, expected: Pair
 
 
 @given(pairs)
-def test_busy_is_at_most_the_span_and_the_sum() -> None:
+def test_busy_is_at_most_the_span_and_the_sum(intervals: Pairs) -> None:
     starts, ends = arrays(intervals)
     taken = busy(starts, ends)
     assert taken == len(covered(intervals))
@@ -85,7 +84,9 @@ def test_busy_is_at_most_the_span_and_the_sum() -> None:
 
 
 @given(pairs, windows)
-def test_gaps_and_intervals_together_fill_the_window(window: tuple[int, int]) -> None:
+def test_gaps_and_intervals_together_fill_the_window(
+    intervals: Pairs, window: tuple[int, int]
+) -> None:
     begin, end = window
     found = pairs_of(gaps(*arrays(intervals), begin, end))
     assert covered(found) == set(range(begin, end)) - covered(intervals)
@@ -93,7 +94,7 @@ def test_gaps_and_intervals_together_fill_the_window(window: tuple[int, int]) ->
 
 
 @given(pairs, windows)
-def test_clip_keeps_what_lies_inside(window: tuple[int, int]) -> None:
+def test_clip_keeps_what_lies_inside(intervals: Pairs, window: tuple[int, int]) -> None:
     begin, end = window
     kept = pairs_of(clip(*arrays(intervals), begin, end))
     assert covered(kept) == covered(intervals) & set(range(begin, end))

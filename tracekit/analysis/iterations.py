@@ -27,10 +27,6 @@ from tracekit.tables import PHASES
 _QUIET = 300_000_000  # ns without any activity, from which on nobody asked for work
 _ITERATIONS = 10  # that could have run meanwhile
 _ACTIVE = 0.2  # of a pause, in which the host was seen at work
-_NONE = (
-    "no repeating structure was found: the workload marks no steps, no signpost of the target "
-    "repeats, and its command buffers do not come in groups alike."
-)
 
 
 def iterations_table(
@@ -117,7 +113,10 @@ def pauses_table(iterations: pd.DataFrame) -> pd.DataFrame:
 def steady_iterations(iterations: pd.DataFrame | None) -> pd.DataFrame:
     """Return the iterations; raise Unavailable where there are none."""
     if iterations is None or iterations.empty:
-        raise Unavailable(_NONE)
+        raise Unavailable(
+            "no repeating structure was found: the workload marks no steps, no signpost of the "
+            "target repeats, and its command buffers do not come in groups alike."
+        )
     return steady_steps(iterations)
 
 

@@ -108,8 +108,11 @@ def gpu_downclocked(
     elif states is not None and slow_states:
         course = _course(states, gpu, loop, thermal_states)
     noted = course in {_Course.RAMP, _Course.HELD} or bool(loop.paced)
+    powered = ["in Low Power Mode"] if machine.get("low_power") else []
+    powered += ["on battery"] if machine.get("mains") == 0 else []
     parts = [_by_states(states, loop) if states is not None and slow_states else ""]
-    parts += [_by_clock(read, near, loop) if read is not None else "", _power(machine)]
+    parts += [_by_clock(read, near, loop)] if read is not None else []
+    parts += [f"The machine was {' and '.join(powered)}."] if powered else []
     yield finding(
         message=" ".join(filter(None, parts)),
         advice=course.value + _COMPARE,
@@ -136,13 +139,6 @@ def _course(below: Below, gpu: Device, loop: Loop, thermal: pd.DataFrame | None)
     if below.best is None:
         return _Course.NEVER
     return _Course.UNKNOWN if thermal is None or thermal.empty else _Course.FALLS
-
-
-def _power(machine: Machine) -> str:
-    """Say how the machine was powered, as far as that is known."""
-    said = ["in Low Power Mode"] if machine.get("low_power") else []
-    said += ["on battery"] if machine.get("mains") == 0 else []
-    return f"The machine was {' and '.join(said)}." if said else ""
 
 
 def _known(

@@ -3,16 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.counters import (
-    FEWEST,
-    Group,
-    Kind,
-    Load,
-    bandwidth,
-    extremes,
-    highest,
-    mean_of,
-)
+from tracekit.analysis.counters import FEWEST, Group, Kind, bandwidth, extremes, highest, mean_of
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.machine import Machine
@@ -59,7 +50,9 @@ def low_occupancy(
     occupancy = mean_of(counter_means, Kind.OCCUPANCY, "compute")
     if pd.isna(occupancy["share"]):
         raise Unavailable(f"this chip does not count {occupancy['counter']} in percent.")
-    useful = _useful(counter_means, machine)
+    memory = bandwidth(counter_means, machine)
+    loads = [highest(counter_means, (Kind.UTILIZATION,), (Group.ARITHMETIC, Group.MEMORY)), memory]
+    useful = max((load for load in loads if load), key=lambda load: load.share, default=None)
     if occupancy["share"] >= limit or (useful and useful.share >= busy):
         return
     name = str(occupancy["counter"])
@@ -75,13 +68,6 @@ def low_occupancy(
         advice=_ADVICE,
         evidence=extremes(counter_samples, name, lowest=True),
     )
-
-
-def _useful(counter_means: pd.DataFrame, machine: Machine) -> Load | None:
-    """Return the unit of arithmetic or memory that did most useful work."""
-    groups = (Group.ARITHMETIC, Group.MEMORY)
-    loads = [highest(counter_means, (Kind.UTILIZATION,), groups), bandwidth(counter_means, machine)]
-    return max((load for load in loads if load), key=lambda load: load.share, default=None)
 
 
 def _kernels(samples: pd.DataFrame, work: NamedWork | None) -> str:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tracekit.analysis.counters import HOW_TO_GET, Group, Load, Pressure, extremes
+from tracekit.analysis.counters import HOW_TO_GET, Group, Pressure, extremes
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Findings, finding
 
@@ -68,13 +68,9 @@ def other_limiter(
         raise Unavailable(f"no limiter beside arithmetic and memory was recorded. {HOW_TO_GET}")
     if loads.other.share < high or not loads.dominated(margin):
         return
-    rivals = [load for load in (loads.arithmetic, loads.memory) if load]
+    rivals = ", ".join(load.words for load in (loads.arithmetic, loads.memory) if load)
     yield finding(
-        message=f"{loads.other.words}, more than arithmetic and memory{_beside(rivals)}.",
+        message=f"{loads.other.words}, more than arithmetic and memory{rivals and f' ({rivals})'}.",
         advice=f"Candidates: {CANDIDATES[loads.other.group]}{_AFTER}",
         evidence=extremes(counter_samples, loads.other.counter),
     )
-
-
-def _beside(rivals: list[Load]) -> str:
-    return f" ({', '.join(rival.words for rival in rivals)})" if rivals else ""

@@ -52,22 +52,19 @@ def shader_spills(
     spilled = int(inside["spilled"].sum())
     if spilled <= limit:
         return
+    count = inside["encoder"].nunique() or len(inside)
+    where = f"{count:,} encoder{'s' if count > 1 else ''} of {loop.name}"
     worst = inside.dropna(subset=["spilled"])
     worst = worst.sort_values("spilled", ascending=False, kind="stable")
     yield finding(
         message=(
-            f"Shaders of the target spilled registers in {_counted(inside)} of {loop.name}: "
+            f"Shaders of the target spilled registers in {where}: "
             f"{size(spilled)} in all, {size(float(inside['spilled'].median()))} in the median."
             f"{_whose(inside, encoders)}"
         ),
         advice=_ADVICE,
         evidence=moments("shader_spills", worst["time"], map(size, worst["spilled"].astype(int))),
     )
-
-
-def _counted(spills: pd.DataFrame) -> str:
-    count = spills["encoder"].nunique() or len(spills)
-    return f"{count:,} encoder{'s' if count > 1 else ''}"
 
 
 def _whose(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
