@@ -1,10 +1,10 @@
-"""A run's folder and the files in it."""
+"""A run's folder: what stands in it, and how far each stage came."""
 
 from pathlib import Path
 
 import pytest
 
-from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.errors import InputError, InterruptedRunError, RecordingError, ToolError
 from tracekit.base.recording import (
     Overhead,
     Process,
@@ -13,13 +13,12 @@ from tracekit.base.recording import (
     Stage,
     quoted,
     save,
+    stage,
 )
 
 FULL = Provenance(
     tracekit="0.1.0",
     created="2026-11-20T10:15:03.000+00:00",
-    recorder="host",
-    workload="paged",
     parameters={"batch": 16, "dtype": "float16"},
     command_lines=(("python", "-m", "tracekit.workload.worker"),),
     targets=(Process(4711, "python3"),),
@@ -56,6 +55,55 @@ def test_provenance_that_is_not_there_cut_or_newer_is_told(tmp_path: Path) -> No
     recording.provenance_file.write_bytes(text[: len(text) // 2])
     with pytest.raises(InputError, match="cannot be read"):
         recording.provenance()
-    save(recording.provenance_file, {"format": 99})
-    with pytest.raises(InputError, match="format 99"):
+    save(recording.provenance_file, {"format": 2})
+    with pytest.raises(InputError, match="format 2; this tracekit reads up to 1"):
         recording.provenance()
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Recording:
+    made = Recording(tmp_path / "my run")
+    made.save_provenance(Provenance(workload="paged"))
+    return made
+
+
+def state(recording: Recording, name: str) -> str:
+    return recording.provenance().stages[name].state
+
+
+def test_a_stage_is_running_and_then_done_or_failed_and_what_others_wrote_is_kept(
+    recording: Recording,
+) -> None:
+    with stage(recording, "record"):
+        assert state(recording, "record") == "running"
+        recording.save_provenance(Provenance(workload="paged", end_reason="time limit", stages={}))
+    assert recording.provenance().end_reason == "time limit"
+    assert state(recording, "record") == "done"
+    with pytest.raises(ToolError), stage(recording, "export"):
+        raise ToolError("xctrace said no.")
+    assert state(recording, "export") == "failed"
+    assert recording.provenance().stages["export"].message == "xctrace said no."
+
+
+@pytest.mark.parametrize(
+    ("name", "bundle", "hint"),
+    [
+        ("record", "bundle", "`tracekit export 'FOLDER'`"),
+        ("record", "host_bundle", "`tracekit export 'FOLDER'`"),
+        ("record", "", "Nothing was saved; record again."),
+        ("import", "bundle", "`tracekit analyze 'FOLDER'`"),
+        ("export", "bundle", "`tracekit export 'FOLDER'`"),
+        ("analyze", "bundle", "`tracekit analyze 'FOLDER'`"),
+        ("report", "bundle", "`tracekit report 'FOLDER'`"),
+    ],
+)
+def test_an_interrupt_says_how_to_go_on(
+    recording: Recording, name: str, bundle: str, hint: str
+) -> None:
+    if bundle:
+        getattr(recording, bundle).mkdir(parents=True)
+    with pytest.raises(InterruptedRunError) as error, stage(recording, name):
+        raise KeyboardInterrupt
+    assert error.value.exit_code == 130
+    assert hint.replace("FOLDER", str(recording.folder)) in error.value.hint
+    assert state(recording, name) == "interrupted"

@@ -1,71 +1,96 @@
-"""What becomes of standard output and standard error where nobody reads them, or nothing fits."""
+"""Text that comes from outside has no effect of its own; output that nobody reads is no failure."""
 
 import io
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tracekit.base.errors import RecordingError
-from tracekit.base.streams import CLOSED, Guarded
-
-pytestmark = pytest.mark.processes
-
-PROGRAM = [sys.executable, "-m", "tracekit"]
-FULL = Path("/dev/full")
+from tracekit.base.streams import CLOSED, Guarded, guarded, on_one_line, visible
 
 
-def closed_pipe() -> int:
-    """Return a pipe that nobody reads."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    return writing
+@pytest.mark.parametrize(
+    ("raw", "seen"),
+    [
+        ("plain µ ✓ 表", "plain µ ✓ 表"),  # letters stay
+        ("a\x00b\x1b]0;x\x07c", r"a\u0000b\u001b]0;x\u0007c"),  # controls
+        ("a\x9b31m\x7f", r"a\u009b31m\u007f"),  # controls of eight bits
+        ("a\u2028b\u2029c", r"a\u2028b\u2029c"),  # line separators
+        ("user\u202egnp.exe\u061c", r"user\u202egnp.exe\u061c"),  # text direction
+        ("a\u2060b\u2066c\u2069", r"a\u2060b\u2066c\u2069"),  # isolated text
+        ("a\ud800b", r"a\ud800b"),  # half a character
+        ("a\ufeffb\u200bc", r"a\ufeffb\u200bc"),  # no width
+        ("one\ntwo\tthree", "one\ntwo\tthree"),  # lines and tabs stay
+        ("over\rwritten", r"over\u000dwritten"),  # a return
+    ],
+)
+def test_what_cannot_be_seen_is_written_out(raw: str, seen: str) -> None:
+    assert visible(raw) == seen
+    assert on_one_line(raw) == seen.replace("\n", r"\n").replace("\t", r"\t")
 
 
-def ended(*arguments: str, out: int, err: int) -> int:
-    """Run a command in a process of its own, whose end flushes what is left; close its streams."""
-    try:
-        return subprocess.run(
-            [*PROGRAM, *arguments], check=False, stdout=out, stderr=err, timeout=60
-        ).returncode
-    finally:
-        for one in {out, err} - {subprocess.DEVNULL}:
-            os.close(one)
+@given(st.dictionaries(st.text(), st.text()))
+def test_a_json_document_keeps_its_values(document: dict[str, str]) -> None:
+    shown = visible(json.dumps(document, ensure_ascii=False))
+    assert json.loads(shown) == document
+    assert visible(shown) == shown
 
 
-@pytest.mark.parametrize("arguments", [("rules",), ("--help",)])
-def test_a_closed_pipe_is_no_regression(arguments: tuple[str, ...]) -> None:
-    reading, writing = os.pipe()
-    assert ended(*arguments, out=closed_pipe(), err=writing) == CLOSED
-    with os.fdopen(reading) as errors:
-        assert errors.read() == ""
+def test_a_letter_that_a_terminal_lacks_is_a_question_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+    with guarded():
+        sys.stdout.write("µs\n")
+        sys.stdout.flush()
+    assert written.getvalue() == b"?s\n"
 
 
-def test_an_error_that_nobody_reads_keeps_its_exit_code() -> None:
-    assert ended("analyze", "nowhere", out=subprocess.DEVNULL, err=closed_pipe()) == 3
-    assert ended("analyze", out=subprocess.DEVNULL, err=closed_pipe()) == 2
+@contextmanager
+def stream(kind: str) -> Iterator[int]:
+    """Give a descriptor that nobody reads any more, or one on which nothing fits."""
+    if kind == "closed":
+        reading, writing = os.pipe()
+        os.close(reading)
+    else:
+        writing = os.open("/dev/full" if kind == "full" else os.devnull, os.O_WRONLY)
+    yield writing
+    os.close(writing)
 
 
-@pytest.mark.skipif(not FULL.exists(), reason="no /dev/full here")
-def test_a_full_disk_below_standard_output_is_an_error_in_a_sentence() -> None:
-    reading, writing = os.pipe()
-    assert ended("rules", out=os.open(FULL, os.O_WRONLY), err=writing) == 3
-    with os.fdopen(reading) as errors:
-        told = errors.read().splitlines()
-    assert told[0] == "error: The standard output cannot be written: No space left on device."
-    assert told[1].startswith("hint: ")
-    assert len(told) == 2
-
-
-def test_bytes_for_a_pipe_are_as_they_are() -> None:
-    raw = io.TextIOWrapper(io.BytesIO(), "utf-8")
-    stream = Guarded(raw)
-    assert stream.buffer.write(b"a\x1bb\xff") == 4
-    stream.writelines(["c\x1b", "d\n"])
-    stream.flush()
-    assert raw.buffer.getvalue() == b"a\x1bb\xffc\\u001bd\n"
+@pytest.mark.processes
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    ("arguments", "out", "code", "said"),
+    [
+        ("rules", "closed", CLOSED, []),
+        ("--help", "closed", CLOSED, []),
+        ("rules", "full", 3, ["error: The standard output cannot be written: No space left on"]),
+        ("analyze nowhere", "null", 3, None),
+    ],
+)
+def test_how_a_command_ends_whose_output_nobody_takes(
+    arguments: str, out: str, code: int, said: list[str] | None
+) -> None:
+    """In a process of its own, whose end flushes what is left; None is a closed stderr."""
+    argv = [sys.executable, "-m", "tracekit", *arguments.split()]
+    with stream(out) as stdout, stream("closed") as closed:
+        stderr = closed if said is None else subprocess.PIPE
+        ended = subprocess.run(
+            argv, check=False, stdout=stdout, stderr=stderr, timeout=60, text=True
+        )
+    assert ended.returncode == code
+    if said is not None:
+        lines = ended.stderr.splitlines()
+        assert [line[: len(words)] for line, words in zip(lines, said, strict=False)] == said
+        assert len(lines) == 2 * len(said)  # with its hint
 
 
 class Terminal(io.TextIOWrapper):
@@ -76,14 +101,19 @@ class Terminal(io.TextIOWrapper):
         return True
 
 
-def test_bytes_for_a_terminal_are_shown_though_letters_come_in_parts() -> None:
-    raw = Terminal(io.BytesIO(), "utf-8")
-    stream = Guarded(raw).buffer
-    stream.write(b"\xc2")
-    stream.write(b"\x9b31m \xe2\x9c")
-    stream.write(b"\x93")
+def test_bytes_for_a_pipe_are_as_they_are_and_shown_on_a_terminal() -> None:
+    raw = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    stream = Guarded(raw)
+    assert stream.buffer.write(b"a\x1bb\xff") == 4
+    stream.writelines(["c\x1b", "d\n"])
     stream.flush()
-    assert raw.buffer.getvalue() == r"\u009b31m ✓".encode()
+    assert raw.buffer.getvalue() == b"a\x1bb\xffc\\u001bd\n"
+    shown = Terminal(io.BytesIO(), "utf-8")
+    stream = Guarded(shown).buffer
+    for part in (b"\xc2", b"\x9b31m \xe2\x9c", b"\x93"):  # letters come in parts
+        stream.write(part)
+    stream.flush()
+    assert shown.buffer.getvalue() == r"\u009b31m ✓".encode()
 
 
 class Failing(io.StringIO):

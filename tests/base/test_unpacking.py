@@ -1,10 +1,12 @@
 """Bundles out of zip files, and zip files that are not to be trusted."""
 
 import os
+import shutil
 import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -35,59 +37,43 @@ def packed(tmp_path: Path) -> Zip:
     return pack
 
 
-def files_of(folder: Path) -> Members:
-    return {
-        one.relative_to(folder).as_posix(): one.read_bytes()
-        for one in folder.rglob("*")
-        if one.is_file()
-    }
-
-
 @pytest.mark.parametrize("above", ["", "x.trace/", "some/where/x.trace/"])
 def test_the_bundle_is_unpacked_wherever_it_stands(packed: Zip, tmp_path: Path, above: str) -> None:
     members = {name.replace("x.trace/", above): content for name, content in WHOLE.items()}
     beside = {"__MACOSX/x.trace/open.creq": b"mac", "README": b"no"} if above else {}
-    archive = packed({**members, **beside})
-    unpack_bundle(archive, tmp_path / "recording.trace")
-    found = files_of(tmp_path / "recording.trace")
-    assert found == {name.removeprefix("x.trace/"): content for name, content in WHOLE.items()}
+    out = tmp_path / "recording.trace"
+    unpack_bundle(packed({**members, **beside}), out)
+    files = {file.relative_to(out): file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    assert files == {Path(name).relative_to("x.trace"): WHOLE[name] for name in WHOLE}
 
 
 @pytest.mark.parametrize(
-    ("members", "told"),
+    ("members", "kind", "said"),
     [
-        ({}, "no bundle"),
-        ({"a.txt": b""}, "no bundle"),
-        ({"a.trace/open.creq": b"", "b.trace/open.creq": b""}, "2 bundles"),
-        ({**WHOLE, "x.trace/../../evil": b""}, "leads out of its folder"),
-        ({**WHOLE, "/etc/evil": b""}, "leads out of its folder"),
-        ({**WHOLE, "x.trace\\..\\evil": b""}, "leads out of its folder"),
-        ({**WHOLE, "x.trace//open.creq": b""}, "holds a file twice"),
-        ({**WHOLE, "./x.trace/open.creq": b""}, "holds a file twice"),
-        ({**WHOLE, "x.trace/Open.creq": b""}, "holds a file twice"),
+        ({}, None, "no bundle"),
+        ({"a.txt": b""}, None, "no bundle"),
+        ({"a.trace/open.creq": b"", "b.trace/open.creq": b""}, None, "2 bundles"),
+        ({**WHOLE, "x.trace/../../evil": b""}, None, "leads out of its folder"),
+        ({**WHOLE, "/etc/evil": b""}, None, "leads out of its folder"),
+        ({**WHOLE, "x.trace\\..\\evil": b""}, None, "leads out of its folder"),
+        ({**WHOLE, "x.trace//open.creq": b""}, None, "holds a file twice"),
+        ({**WHOLE, "./x.trace/open.creq": b""}, None, "holds a file twice"),
+        ({**WHOLE, "x.trace/Open.creq": b""}, None, "holds a file twice"),
+        (WHOLE, stat.S_IFLNK, "a link or a device"),
+        (WHOLE, stat.S_IFIFO, "a link or a device"),
+        (WHOLE, stat.S_IFCHR, "a link or a device"),
     ],
 )
 def test_other_archives_are_refused_before_anything_is_written(
-    packed: Zip, tmp_path: Path, members: Members, told: str
+    packed: Zip, tmp_path: Path, members: Members, kind: int | None, said: str
 ) -> None:
     archive = packed(members)
-    with pytest.raises(InputError, match=told):
-        unpack_bundle(archive, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.filterwarnings("ignore:Duplicate name")
-@pytest.mark.parametrize("kind", [None, stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
-def test_a_file_that_is_there_twice_links_and_devices_are_refused(
-    tmp_path: Path, kind: int | None
-) -> None:
-    archive = tmp_path / "x.trace.zip"
-    with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("x.trace/open.creq", b"")
-        other = zipfile.ZipInfo("x.trace/corespace" if kind else "x.trace/open.creq")
-        other.external_attr = ((kind or 0) | 0o777) << 16
-        file.writestr(other, "/etc")
-    with pytest.raises(InputError, match="a link or a device" if kind else "holds a file twice"):
+    if kind is not None:
+        other = zipfile.ZipInfo("x.trace/corespace")
+        other.external_attr = (kind | 0o777) << 16
+        with zipfile.ZipFile(archive, "a") as file:
+            file.writestr(other, "/etc")
+    with pytest.raises(InputError, match=said):
         unpack_bundle(archive, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -95,32 +81,43 @@ def test_a_file_that_is_there_twice_links_and_devices_are_refused(
 def test_damage_within_is_found_while_unpacking(packed: Zip, tmp_path: Path) -> None:
     archive = packed({**WHOLE, "x.trace/form.template": os.urandom(4000)})
     content = bytearray(archive.read_bytes())
-    middle = content.index(b"x.trace/form.template") + 1000
-    content[middle] ^= 0xFF
+    content[content.index(b"x.trace/form.template") + 1000] ^= 0xFF
     archive.write_bytes(content)
     with pytest.raises(InputError, match="no zip file that can be read"):
         unpack_bundle(archive, tmp_path / "out")
 
 
+@pytest.mark.parametrize(("limit", "enough"), [("_MOST_BYTES", 5012), ("_MOST_MEMBERS", 3)])
 def test_no_more_is_taken_than_a_bundle_has(
-    packed: Zip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    packed: Zip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, enough: int
 ) -> None:
     archive = packed(WHOLE)
-    monkeypatch.setattr(unpacking, "_MOST_BYTES", 5000)
+    monkeypatch.setattr(unpacking, limit, enough)
+    unpack_bundle(archive, tmp_path / "fits")
+    monkeypatch.setattr(unpacking, limit, enough - 1)
     with pytest.raises(InputError, match="more than any bundle"):
         unpack_bundle(archive, tmp_path / "out")
-    monkeypatch.undo()
+
+
+def test_what_is_packed_too_well_is_no_bundle(
+    packed: Zip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     zeros = packed({**WHOLE, "x.trace/corespace/zeros": bytes(1 << 20)})
+    unpack_bundle(zeros, tmp_path / "small")
     monkeypatch.setattr(unpacking, "_ANY_RATIO", 5000)
     with pytest.raises(InputError, match="more than any bundle"):
         unpack_bundle(zeros, tmp_path / "out")
-    monkeypatch.undo()
-    monkeypatch.setattr(unpacking, "_MOST_MEMBERS", 2)
-    with pytest.raises(InputError, match="more than any bundle"):
-        unpack_bundle(archive, tmp_path / "out")
 
 
-def test_a_folder_that_is_taken_is_said(packed: Zip, tmp_path: Path) -> None:
+def test_a_folder_that_is_taken_or_has_no_room_is_said(
+    packed: Zip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = packed(WHOLE)
     (tmp_path / "out").mkdir()
     with pytest.raises(RecordingError, match="cannot be unpacked into"):
-        unpack_bundle(packed(WHOLE), tmp_path / "out")
+        unpack_bundle(archive, tmp_path / "out")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5011))
+    with pytest.raises(RecordingError, match="are free"):
+        unpack_bundle(archive, tmp_path / "other")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5012))
+    unpack_bundle(archive, tmp_path / "third")

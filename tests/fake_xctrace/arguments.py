@@ -13,7 +13,7 @@ _WITH_VALUE = {
     "--output", "--template", "--instrument", "--time-limit", "--attach", "--env",
     "--target-stdout",
 }  # fmt: skip
-_ALONE = {"--append-run", "--all-processes", "--no-prompt"}
+_ALONE = {"--all-processes", "--no-prompt"}
 
 
 class RefusalError(Exception):
@@ -38,8 +38,7 @@ class Arguments:
     @property
     def template(self) -> str:
         """Return the template's name, as the first line and the TOC state it."""
-        name = self.values.get("--template", "Blank")
-        return Path(name).stem if name.endswith(".tracetemplate") else name
+        return Path(self.values.get("--template", "Blank")).name.removesuffix(".tracetemplate")
 
     @property
     def attach(self) -> str:
@@ -47,54 +46,45 @@ class Arguments:
         return self.values.get("--attach", "")
 
     @property
-    def limit_text(self) -> str:
-        """Return the time limit as it was given."""
-        return self.values.get("--time-limit", "")
-
-    @property
     def limit(self) -> float | None:
         """Return the time limit in seconds."""
-        if not self.limit_text:
+        text = self.values.get("--time-limit", "")
+        if not text:
             return None
-        number, unit = re.fullmatch(r"(\d+)(ms|s|m|h)?", self.limit_text).groups()
-        return int(number) * _UNITS[unit or "s"]
+        found = re.fullmatch(r"(\d+)(ms|s|m|h)?", text)
+        if found is None:
+            raise RefusalError(64, f"unexpected time limit: {text}")
+        return int(found[1]) * _UNITS[found[2] or "s"]
 
     @property
     def announced_limit(self) -> str:
         """Return the limit as the first line states it: milliseconds stay milliseconds."""
         if self.limit is None:
             return ""
-        if self.limit_text.endswith("ms"):
-            return f" Time limit: {float(self.limit_text[:-2]):.1f} ms"
-        return f" Time limit: {self.limit:.1f} s"
+        milliseconds = self.values["--time-limit"].endswith("ms")
+        limit = f"{self.limit * 1000:.1f} ms" if milliseconds else f"{self.limit:.1f} s"
+        return f" Time limit: {limit}"
 
 
 def parse(options: list[str]) -> Arguments:
-    arguments = Arguments()
-    rest = list(options)
+    arguments, rest = Arguments(), list(options)
     while rest:
         word = rest.pop(0)
-        name, equals, value = word.partition("=")
         if word == "--launch":
             arguments.command = rest[1:] if rest[:1] == ["--"] else rest
             break
         if word in _ALONE:
             arguments.flags.add(word)
-            continue
-        if name not in _WITH_VALUE or not (equals or rest):
+        elif word not in _WITH_VALUE or not rest:
             raise RefusalError(64, f"unexpected argument: {word}")
-        _take(arguments, name, value if equals and name == "--env" else rest.pop(0))
+        elif word == "--instrument":
+            arguments.instruments.append(rest.pop(0))
+        elif word == "--env":
+            variable, _, text = rest.pop(0).partition("=")
+            arguments.env[variable] = text
+        else:
+            arguments.values[word] = rest.pop(0)
     return arguments
-
-
-def _take(arguments: Arguments, name: str, value: str) -> None:
-    if name == "--instrument":
-        arguments.instruments.append(value)
-    elif name == "--env":
-        variable, _, text = value.partition("=")
-        arguments.env[variable] = text
-    else:
-        arguments.values[name] = value
 
 
 def check(arguments: Arguments, scenario: Scenario) -> None:
@@ -102,39 +92,28 @@ def check(arguments: Arguments, scenario: Scenario) -> None:
     refuse = scenario["refuse"]
     if refuse and scenario.still("refuse", refuse.get("times")):
         raise RefusalError(refuse["code"], refuse["text"])
-    if arguments.limit_text and not re.fullmatch(r"\d+(ms|s|m|h)?", arguments.limit_text):
-        raise RefusalError(64, f"unexpected time limit: {arguments.limit_text}")
+    _ = arguments.limit  # refuses one that is none
     if not (arguments.command or arguments.attach or "--all-processes" in arguments.flags):
         raise RefusalError(64, "no target")
-    _check_names(arguments, scenario)
-    _check_target(arguments)
+    for name in arguments.instruments:
+        if name not in texts.INSTRUMENTS.splitlines():
+            raise RefusalError(56, f"Instrument with name '{name}' cannot be found")
+    template = arguments.values.get("--template")
+    if template not in (None, *texts.TEMPLATES.splitlines()) and not Path(template).is_file():
+        raise RefusalError(64, f"unknown template {template}")
+    if arguments.command and not os.access(arguments.command[0], os.X_OK):
+        raise RefusalError(64, f"cannot launch {arguments.command[0]}")
+    if arguments.attach:
+        _check_process(arguments.attach)
     output = Path(arguments.values.get("--output", ""))
-    if output.suffix == ".trace" and output.exists() and "--append-run" not in arguments.flags:
+    if output.suffix == ".trace" and output.exists():
         raise RefusalError(64, f"will not write over {output.name}")
 
 
-def _check_names(arguments: Arguments, scenario: Scenario) -> None:
-    instruments = scenario.get("instruments", texts.INSTRUMENTS).splitlines()
-    for name in arguments.instruments:
-        if name not in instruments:
-            raise RefusalError(56, f"Instrument with name '{name}' cannot be found")
-    template = arguments.values.get("--template")
-    templates = scenario.get("templates", texts.TEMPLATES).splitlines()
-    if template and template not in templates and not Path(template).is_file():
-        raise RefusalError(64, f"unknown template {template}")
-    if template and templates.count(template) > 1:
-        raise RefusalError(30, f"Provided template parameter '{template}' is ambiguous")
-
-
-def _check_target(arguments: Arguments) -> None:
-    if arguments.command and not os.access(arguments.command[0], os.X_OK):
-        raise RefusalError(64, f"cannot launch {arguments.command[0]}")
-    if not arguments.attach:
-        return
-    if not arguments.attach.isdecimal():
-        raise RefusalError(19, f"Cannot find process matching name: {arguments.attach}")
+def _check_process(name: str) -> None:
+    if not name.isdecimal():
+        raise RefusalError(19, f"Cannot find process matching name: {name}")
     try:
-        os.kill(int(arguments.attach), 0)
+        os.kill(int(name), 0)
     except OSError as error:
-        text = f"Cannot find process for provided pid: {arguments.attach}"
-        raise RefusalError(21, text) from error
+        raise RefusalError(21, f"Cannot find process for provided pid: {name}") from error

@@ -1,7 +1,5 @@
 """What the fake exports of a bundle: its table of contents and its tables."""
 
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +7,6 @@ import encoding
 from encoding import Cell, escape, quoteattr
 from scenario import Scenario
 
-_ATTRIBUTE = re.compile(r"\s[\w-]+=(?:\"[^\"]*\"|'[^']*')")
-_ELEMENT = re.compile(r"<([\w-]+)((?:\s[\w-]+=(?:\"[^\"]*\"|'[^']*'))+)(\s*/?>)")
 WINDOW_SERVER = ("WindowServer", 420)
 _STEP = 5_000_000
 
@@ -59,14 +55,7 @@ def toc(state: dict[str, Any], scenario: Scenario) -> str:
     served = scenario["exports"]
     if served:
         return Path(served["toc"]).read_text()
-    text = _toc(state)
-    return _ELEMENT.sub(_reversed, text) if scenario["toc_order"] == "reversed" else text
-
-
-def _reversed(element: re.Match[str]) -> str:
-    """Return an element with its attributes the other way round."""
-    name, attributes, end = element.groups()
-    return f"<{name}{''.join(reversed(_ATTRIBUTE.findall(attributes)))}{end}"
+    return _toc(state)
 
 
 def schemas() -> list[tuple[str, int]]:
@@ -89,23 +78,18 @@ def _toc(state: dict[str, Any]) -> str:
     )
 
 
-def table(
-    state: dict[str, Any], scenario: Scenario, schema: str, place: int
-) -> Iterator[str] | None:
-    """Return a table's export piece by piece; None if there is none."""
+def table(state: dict[str, Any], scenario: Scenario, schema: str, place: int) -> str | None:
+    """Return a table's export; None if there is none."""
     served = scenario["exports"]
     if served:
-        paths = served["tables"].get(schema, [])
-        paths = [paths] if isinstance(paths, str) else paths
-        number = max(place, 1)
-        return iter((Path(paths[number - 1]).read_text(),)) if number <= len(paths) else None
+        path = served["tables"].get(schema)
+        return Path(path).read_text() if path and place <= 1 else None
     numbers = [n for n, (name, _) in enumerate(_TABLES, 1) if name == schema]
     if not numbers or place > len(numbers):
         return None
     columns = COLUMNS.get(schema, "").split()
     rows = [] if scenario["empty"] else _rows(state, scenario, schema)
-    megabytes = scenario.get("megabytes", {}).get(schema, 0)
-    return encoding.table(schema, columns, rows, numbers[max(place, 1) - 1], megabytes)
+    return encoding.table(schema, columns, rows, numbers[max(place, 1) - 1])
 
 
 def _target(state: dict[str, Any]) -> str:
@@ -127,7 +111,7 @@ def _summary(state: dict[str, Any]) -> str:
         "end-date": "" if empty else state["ended"],
         "duration": f"{state['duration']:.6f}",
         "end-reason": state["reason"],
-        "instruments-version": "" if empty else state.get("version", "26.0 (17C529)"),
+        "instruments-version": "" if empty else state["version"],
         "template-name": state["template"],
         "recording-mode": "Deferred",
         "time-limit": f"{limit:g} seconds" if limit else "12 hours",
@@ -178,11 +162,10 @@ def _rows(state: dict[str, Any], scenario: Scenario, schema: str) -> list[list[C
     count = max(int(state["duration"] * 1e9) // _STEP, 1)
     if schema == "metal-gpu-intervals":
         rows = [_interval(number, *WINDOW_SERVER) for number in range(0, count, 10)]
-        if not (scenario["others_only"] or scenario["asleep"]):
+        if not scenario["others_only"]:
             rows += [_interval(number, *owner) for number in range(count)]
         return sorted(rows, key=lambda row: int(row[0].text))
-    hidden = scenario["others_only"] or scenario["asleep"]
-    if schema == "metal-application-encoders-list" and not hidden:
+    if schema == "metal-application-encoders-list" and not scenario["others_only"]:
         return [_encoder(number, *owner) for number in range(count)]
     if schema == "metal-gpu-counter-intervals" and state["counter_rows"]:
         return [_counter(number) for number in range(count)]

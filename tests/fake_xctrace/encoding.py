@@ -1,6 +1,5 @@
 """Tables in the grammar of exports: ids in document order, repeats as references."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -43,29 +42,19 @@ class Encoder:
         return f'<{cell.tag} id="{number}" fmt={fmt}>{inside}</{cell.tag}>'
 
 
-def table(
-    schema: str, columns: list[str], rows: list[list[Cell | None]], place: int, megabytes: int = 0
-) -> Iterator[str]:
-    """Yield a table piece by piece; its rows again and again until it has so many megabytes."""
+def table(schema: str, columns: list[str], rows: list[list[Cell | None]], place: int) -> str:
     header = "".join(
         f"<col><mnemonic>{mnemonic}</mnemonic><name>{mnemonic}</name>"
         f"<engineering-type>{kind}</engineering-type></col>"
         for mnemonic, kind in (column.split(":") for column in columns)
     )
-    yield (
+    encode = Encoder().encode
+    written = "".join(f"<row>{''.join(map(encode, row))}</row>\n" for row in rows)
+    return (
         '<?xml version="1.0"?>\n<trace-query-result>\n'
         f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{place}]'>"
-        f'<schema name="{schema}">{header}</schema>'
+        f'<schema name="{schema}">{header}</schema>{written}</node></trace-query-result>\n'
     )
-    encoder, written = Encoder(), 0
-    while rows:
-        for row in rows:
-            text = f"<row>{''.join(map(encoder.encode, row))}</row>\n"
-            written += len(text)
-            yield text
-        if written >= megabytes * 1_000_000:
-            break
-    yield "</node></trace-query-result>\n"
 
 
 def time(nanoseconds: int) -> Cell:
@@ -83,6 +72,5 @@ def process(name: str, pid: int) -> Cell:
 
 def thread(name: str, pid: int) -> Cell:
     fmt = f"Main Thread 0x{pid:x} ({name}, pid: {pid})"
-    return Cell(
-        "thread", fmt=fmt, children=(Cell("tid", str(pid), f"0x{pid:x}"), process(name, pid))
-    )
+    inside = (Cell("tid", str(pid), f"0x{pid:x}"), process(name, pid))
+    return Cell("thread", fmt=fmt, children=inside)

@@ -6,63 +6,39 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import documents
 import texts
 from scenario import Scenario
 
-_MISSING = 10
+_MISSING, _USAGE = 10, 64
 _XPATH = re.compile(
     r"""/trace-toc/run\[@number=["'](\d+)["']\]/data/table\[@schema=["']([^"']+)["']\](?:\[(\d+)\])?"""
 )
 
 
-_WITH_VALUE = {"--input", "--output", "--xpath"}
-_USAGE = 64
-
-
-class UsageError(Exception):
-    """The options make no sense; the wording is not on record."""
-
-
 def export(options: list[str], scenario: Scenario) -> int:
     scenario.note("Exporting")
     time.sleep(scenario.get("export_delay", 0))
-    try:
-        given = _values(options)
-    except UsageError as error:
-        sys.stderr.write(f"{error}\n")
-        return _USAGE
+    words = iter(options)
+    given = {word: "" if word == "--toc" else next(words, "") for word in words}
+    modes = given.keys() & {"--toc", "--xpath"}
+    if len(modes) != 1 or given.keys() - modes - {"--input", "--output"}:
+        sys.stderr.write("Table of Contents and XPath query are two separate modes\n")
+        return _USAGE  # the wording is not on record
     transient = scenario.get("missing_template", 0)
-    if transient and scenario.still("export", transient):
-        return _refuse()
+    missing = transient and scenario.still("export", transient)
+    bundle = Path("/nowhere" if missing else given.get("--input", ""))
     try:
-        bundle = Path(given.get("--input", ""))
         there = bundle / "state.json"  # of a real bundle
         state = json.loads((there if there.exists() else bundle / "form.template").read_text())
     except (OSError, ValueError):
-        return _refuse()
+        sys.stderr.write(f"{texts.NO_TEMPLATE}\n")
+        return _MISSING
     if "--toc" in given:
-        return _write(given, iter((documents.toc(state, scenario),)))
+        return _write(given, documents.toc(state, scenario))
     return _table(given, state, scenario)
-
-
-def _values(options: list[str]) -> dict[str, str]:
-    """Return the options; one of --toc and --xpath is wanted, and one only."""
-    values: dict[str, str] = {}
-    words = iter(options)
-    for word in words:
-        if word == "--toc":
-            values[word] = ""
-        elif word in _WITH_VALUE:
-            values[word] = next(words, "")
-        else:
-            raise UsageError(f"unexpected argument: {word}")
-    if ("--toc" in values) == ("--xpath" in values):
-        raise UsageError("Table of Contents and XPath query are two separate modes")
-    return values
 
 
 def _table(given: dict[str, str], state: dict, scenario: Scenario) -> int:
@@ -70,37 +46,25 @@ def _table(given: dict[str, str], state: dict, scenario: Scenario) -> int:
     if found is None:
         sys.stderr.write('Export failed: XQueryError:3 - "invalid token"\n')
         return 1
-    schema, place = found.group(2), int(found.group(3) or 0)
+    schema, place = found[2], int(found[3] or 0)
     scenario.note(f"Exporting {schema}")
-    pieces = documents.table(state, scenario, schema, place)
-    lie = scenario.get("lies", {}).get(schema)
-    if lie and pieces is not None:
-        pieces = iter(("".join(pieces).replace(*lie, 1),))
-    if found.group(1) != "1" or pieces is None:
-        return _write(given, iter((texts.NO_MATCH,)))
-    dies = dict.fromkeys(scenario.get("trap", []), signal.SIGTRAP) | dict.fromkeys(
-        scenario.get("segv", []), signal.SIGSEGV
-    )
-    if schema in dies:
-        text = "".join(pieces)
+    text = documents.table(state, scenario, schema, place)
+    if found[1] != "1" or text is None:
+        return _write(given, texts.NO_MATCH)
+    if lie := scenario.get("lies", {}).get(schema):
+        text = text.replace(*lie, 1)
+    if schema in scenario.get("trap", []):
         Path(given["--output"]).write_text(text[: len(text) // 2])
-        os.kill(os.getpid(), dies[schema])
+        os.kill(os.getpid(), signal.SIGTRAP)
     if schema in scenario.get("not_xml", []):
-        pieces = iter(("Export failed: something went wrong\n",))
-    return _write(given, pieces)
+        text = "Export failed: something went wrong\n"
+    return _write(given, text)
 
 
-def _write(given: dict[str, str], pieces: Iterator[str]) -> int:
+def _write(given: dict[str, str], text: str) -> int:
     output = given.get("--output")
-    if not output:
-        sys.stdout.writelines(pieces)
-        return 0
-    with Path(output).open("w") as file:
-        file.writelines(pieces)
-    sys.stdout.write(f"Finished export to the file: {output}\n")
+    if output:
+        Path(output).write_text(text)
+        text = f"Finished export to the file: {output}\n"
+    sys.stdout.write(text)
     return 0
-
-
-def _refuse() -> int:
-    sys.stderr.write(f"{texts.NO_TEMPLATE}\n")
-    return _MISSING

@@ -14,11 +14,7 @@ from scenario import Scenario
 def write(bundle: Path, state: dict[str, Any], scenario: Scenario) -> None:
     """Write a bundle in place of what is there.
 
-    Args:
-        bundle: The bundle.
-        state: What was recorded.
-        scenario: Its "packages" are folders to import the tests' writer of bundles from, and what
-            that needs. "layout" changes the version that the bundle says of itself.
+    The scenario's "packages" are folders to import the tests' writer of bundles from.
     """
     sys.path += scenario["packages"]
     from bundle_writer import write_bundle  # noqa: PLC0415  the path is made above
@@ -29,16 +25,11 @@ def write(bundle: Path, state: dict[str, Any], scenario: Scenario) -> None:
         exports.mkdir()
         (exports / "toc.xml").write_text(documents.toc(state, scenario))
         for schema, place in documents.schemas():
-            pieces = documents.table(state, scenario, schema, place)
-            if pieces is not None and schema in documents.COLUMNS:
-                (exports / f"{schema}-{place}.xml").write_text("".join(pieces))
+            text = documents.table(state, scenario, schema, place)
+            if text is not None and schema in documents.COLUMNS:
+                (exports / f"{schema}-{place}.xml").write_text(text)
         converted = tables_of_exports(exports)
         write_bundle(made, converted.tables, info=converted.info)
         shutil.rmtree(bundle)
         made.rename(bundle)
     (bundle / "state.json").write_text(json.dumps(state))
-    requirements = bundle / "open.creq"
-    layout = scenario.get("layout", 5)
-    text = requirements.read_text()
-    head, name, rest = text.partition("<key>com.apple.dt.trace</key>")
-    requirements.write_text(head + name + rest.replace("<integer>5<", f"<integer>{layout}<", 1))

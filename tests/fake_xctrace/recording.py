@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,6 @@ from typing import IO
 
 import texts
 from arguments import Arguments, RefusalError, check, parse
-from counters import counters, rejected
 from scenario import Scenario
 
 TARGET_FAILED = 54
@@ -45,26 +45,21 @@ class Recording:
         if self.bundle.suffix != ".trace":
             self.bundle = self.bundle / f"Launch_{os.getpid()}.trace"
         self.issues = [tuple(issue) for issue in scenario.get("issues", [])]
-        if rejected(arguments, scenario):
-            self.issues.append(("Warning", texts.UNSUPPORTED_COUNTERS))
 
     def run(self) -> int:
         """Record, and return the exit code."""
         signal.signal(signal.SIGINT, self._interrupt)
-        if self.scenario.get("deaf_to_term", True):
-            # A handler, not SIG_IGN, which the program that is launched would inherit.
-            signal.signal(signal.SIGTERM, lambda *_: None)
+        # A handler, not SIG_IGN, which the program that is launched would inherit.
+        signal.signal(signal.SIGTERM, lambda *_: None)
         self._say(self._announcement())
         self._die_at("start")
         self._hang_at("announced")
         self._take("start_delay")
         if self.scenario["prompts"] and "--no-prompt" not in self.arguments.flags:
             sys.stdin.readline()
-        self._ask_for_password()
         lock = self._lock()
         self._begin()
         stop_line, reason = self._wait()
-        self._hang_at("stopping", stop_line)
         self._say(stop_line)
         self._take("stop_delay", whole=True)
         code = self._end_child()
@@ -94,19 +89,6 @@ class Recording:
         while time.monotonic() < end and (whole or not self.interrupted):
             time.sleep(_TICK)
 
-    def _ask_for_password(self) -> None:
-        """Ask on the terminal; without an answer there is no authorization."""
-        if not self.scenario["password"]:
-            return
-        self._say(texts.PASSWORD)
-        for prompt in ("Username (me): ", "Password: "):
-            sys.stdout.write(prompt)
-            sys.stdout.flush()
-            if not sys.stdin.readline():
-                self.issues.append(("Error", texts.ISSUE_OF_PASSWORD))
-                self.locked_out = True
-                return
-
     def _lock(self) -> IO[str]:
         """Take the machine-wide lock; a second recorder gets the error that the real one gets."""
         path = Path(tempfile.gettempdir()) / f"fake-kperf-{os.getuid()}.lock"
@@ -133,23 +115,15 @@ class Recording:
 
     def _launch(self) -> subprocess.Popen[bytes]:
         inherited = dict(os.environ) if self.scenario["inherit"] else {"PATH": "/usr/bin:/bin"}
-        target_output = self.arguments.values.get("--target-stdout")
-        output = subprocess.DEVNULL
-        if target_output == "-":
-            output = None
-        elif target_output:
-            output = Path(target_output).open("wb")  # noqa: SIM115 - the child keeps it
-        child = subprocess.Popen(
+        output = self.arguments.values.get("--target-stdout", os.devnull)
+        return subprocess.Popen(
             self.arguments.command,
             env=inherited | self.arguments.env,
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=Path(output).open("wb"),
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        if self.scenario["asleep"]:
-            child.send_signal(signal.SIGSTOP)
-        return child
 
     def _wait(self) -> tuple[str, str]:
         """Record until something ends it; return the stop line and the TOC's end reason."""
@@ -173,11 +147,8 @@ class Recording:
             return 0
         if self.child.poll() is None:
             if self.scenario["leaves_target"]:
-                return self.scenario.get("interrupt_code", TARGET_FAILED)
+                return TARGET_FAILED
             self.child.kill()
-            if self.interrupted:
-                self.child.wait()
-                return self.scenario.get("interrupt_code", TARGET_FAILED)
         return TARGET_FAILED if self.child.wait() else 0
 
     def _complain(self) -> None:
@@ -198,16 +169,10 @@ class Recording:
             time.sleep(_TICK)
             with (self.bundle / "corespace" / "raw").open("ab") as raw:
                 raw.write(bytes(1000))
-        if self.scenario["disk_full"]:
-            (self.bundle / "form.template").write_text('{"template": "Met')
-            os._exit(1)
-        if self.scenario.get("saves", True):
-            self._write_document(reason)
-        else:
-            for path in sorted(self.bundle.rglob("*"), reverse=True):
-                path.rmdir() if path.is_dir() else path.unlink()
-            self.bundle.rmdir()
+        if not self.scenario.get("saves", True):
+            shutil.rmtree(self.bundle)
             return
+        self._write_document(reason)
         if not self.scenario["silent_save"]:
             stop = "." if self.scenario["full_stop"] else ""
             self._say(f"Output file saved as: {self.bundle.name}{stop}")
@@ -216,6 +181,10 @@ class Recording:
     def _write_document(self, reason: str) -> None:
         ended = datetime.now().astimezone()
         failed = any(severity == "Error" for severity, _ in self.issues)
+        asked = "Metal GPU Counters" in self.arguments.instruments
+        counter_set = self.scenario.get(
+            "counter_set", "Performance Limiters" if asked else "(null)"
+        )
         state = {
             "template": self.arguments.template,
             "instruments": self.arguments.instruments,
@@ -227,9 +196,9 @@ class Recording:
             "duration": 0.0 if failed else (ended - self.started).total_seconds(),
             "reason": reason,
             "target": None if failed else self._target(),
-            "version": self.scenario.get("instruments_version", "26.0 (17C529)"),
-            "counter_set": counters(self.arguments, self.scenario)[0],
-            "counter_rows": counters(self.arguments, self.scenario)[1],
+            "version": "26.0 (17C529)",
+            "counter_set": counter_set,
+            "counter_rows": counter_set != "(null)",
         }
         if self.scenario["packages"]:
             import real_bundle  # noqa: PLC0415  it imports what takes long to import
@@ -265,12 +234,8 @@ class Recording:
             self.child.kill()
         os._exit(die["code"])
 
-    def _hang_at(self, moment: str, *lines: str) -> None:
-        if self.scenario["hang"] != moment:
-            return
-        for line in lines:
-            self._say(line)
-        while True:
+    def _hang_at(self, moment: str) -> None:
+        while self.scenario["hang"] == moment:
             time.sleep(_TICK)
 
     def _say(self, line: str) -> None:

@@ -14,13 +14,14 @@ pytestmark = pytest.mark.processes
 
 Scenario = Callable[..., None]
 Call = Callable[..., subprocess.CompletedProcess[str]]
-Start = Callable[..., subprocess.Popen[str]]
 
-SLEEP = (sys.executable, "-I", "-S", "-c", "import time; time.sleep(30)")
-QUICK = (sys.executable, "-I", "-S", "-c", "pass")
-FAILING = (sys.executable, "-I", "-S", "-c", "raise SystemExit(3)")
+SLEEP, QUICK, FAILING = (
+    (sys.executable, "-I", "-S", "-c", code)
+    for code in ("import time; time.sleep(30)", "pass", "raise SystemExit(3)")
+)
 STARTING = "Starting recording with the Metal System Trace template."
 MST = ("--template", "Metal System Trace")
+LIMIT, EXITED = "Reached specified time limit, ", "Target app exited, "
 
 
 @pytest.fixture
@@ -31,25 +32,15 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.fixture
-def start(scenario: Scenario) -> Iterator[Start]:
-    """Start `xctrace record` and wait until it records; whatever is left is killed."""
-    started: list[subprocess.Popen[str]] = []
+def call(scenario: Scenario) -> Call:
+    """Run a command line to its end, within 20 seconds."""
 
-    def begin(*argv: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            ("xctrace", "record", *argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    def run(*argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            argv, input=stdin, capture_output=True, text=True, timeout=20, check=False
         )
-        started.append(process)
-        while "Ctrl-C" not in process.stdout.readline():
-            assert process.poll() is None
-        return process
 
-    yield begin
-    for process in started:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        process.stderr.close()
+    return run
 
 
 def export(call: Call, bundle: Path, *what: str) -> subprocess.CompletedProcess[str]:
@@ -63,10 +54,10 @@ def table(schema: str) -> str:
 @pytest.mark.parametrize(
     ("command", "limit", "end", "code"),
     [
-        ((), "1s", "Reached specified time limit, ending recording...", 0),
-        (QUICK, "10s", "Target app exited, ending recording...", 0),
-        (FAILING, "10s", "Target app exited, ending recording...", 54),
-        (SLEEP, "1s", "Reached specified time limit, ending recording...", 54),
+        ((), "1s", LIMIT, 0),
+        (QUICK, "10s", EXITED, 0),
+        (FAILING, "10s", EXITED, 54),
+        (SLEEP, "1s", LIMIT, 54),
     ],
 )
 def test_a_recording_prints_these_five_lines(
@@ -77,13 +68,12 @@ def test_a_recording_prints_these_five_lines(
     output = ("--output", str(tmp_path / "a.trace"), "--no-prompt")
     ended = call("xctrace", "record", *MST, "--time-limit", limit, *output, *target)
     name = Path(f"/proc/{sleeper.pid}/comm").read_text().strip()
-    what = f"Attaching to: {name} ({sleeper.pid})."
-    if command:
-        what = f"Launching process: {Path(sys.executable).name}."
+    attached = f"Attaching to: {name} ({sleeper.pid})."
+    what = f"Launching process: {Path(sys.executable).name}." if command else attached
     assert ended.stdout.splitlines() == [
         f"{STARTING} {what} Time limit: {float(limit[:-1])} s",
         "Ctrl-C to stop the recording",
-        end,
+        f"{end}ending recording...",
         "Recording completed. Saving output file...",
         "Output file saved as: a.trace",
     ]
@@ -91,40 +81,38 @@ def test_a_recording_prints_these_five_lines(
     assert sleeper.poll() is None
 
 
-def test_while_it_records(
-    start: Start, call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path
+def test_while_it_records_and_once_it_was_killed(
+    call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     """SIGTERM is ignored, the bundle is there early, another is refused, SIGINT stops and saves."""
-    bundle, attach = tmp_path / "a.trace", ("--attach", str(sleeper.pid))
-    process = start(*MST, *attach, "--output", str(bundle))
-    process.terminate()
-    assert bundle.is_dir()
-    ended = export(call, bundle, "--toc")
-    assert ended.returncode == 10
-    assert ended.stderr == "Export failed: Document Missing Template Error\n"
-    second = call("xctrace", "record", *attach, "--output", str(tmp_path / "b.trace"))
-    assert second.returncode == 2
-    assert "_lockKPerf: could not lock kperf." in second.stderr
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=20)
-    assert output.splitlines() == [
-        "Stopping recording...",
-        "Recording completed. Saving output file...",
-        "Output file saved as: a.trace",
-    ]
-    assert process.returncode == 0
-
-
-def test_a_killed_recorder_leaves_a_bundle_without_its_template(
-    start: Start, call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
-    bundle = tmp_path / "a.trace"
-    process = start("--attach", str(sleeper.pid), "--output", str(bundle))
-    process.kill()
-    process.wait()
-    assert bundle.is_dir()
-    assert export(call, bundle, "--toc").returncode == 10
+    attach = ("--attach", str(sleeper.pid))
+    for number in (signal.SIGINT, signal.SIGKILL):
+        bundle = tmp_path / f"{number.name}.trace"
+        argv = ("xctrace", "record", *MST, *attach, "--output", str(bundle))
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            while "Ctrl-C" not in process.stdout.readline():
+                assert process.poll() is None
+            process.terminate()
+            ended = export(call, bundle, "--toc")
+            assert ended.returncode == 10
+            assert ended.stderr == "Export failed: Document Missing Template Error\n"
+            output = ("--output", str(tmp_path / f"second-{number.name}.trace"))
+            second = call("xctrace", "record", *attach, *output)
+            assert second.returncode == 2
+            assert "_lockKPerf: could not lock kperf." in second.stderr
+            assert process.poll() is None
+            process.send_signal(number)
+            printed, _ = process.communicate(timeout=20)
+        saved = [
+            "Stopping recording...",
+            "Recording completed. Saving output file...",
+            f"Output file saved as: {bundle.name}",
+        ]
+        assert printed.splitlines() == (saved if number is signal.SIGINT else [])
+        assert process.returncode == (0 if number is signal.SIGINT else -signal.SIGKILL)
+        assert bundle.is_dir()
+        assert export(call, bundle, "--toc").returncode == (0 if number is signal.SIGINT else 10)
 
 
 def test_what_it_saved_is_exported(scenario: Scenario, call: Call, tmp_path: Path) -> None:
@@ -134,11 +122,10 @@ def test_what_it_saved_is_exported(scenario: Scenario, call: Call, tmp_path: Pat
     assert call(*record, stdin="\n").returncode == 0
     scenario(missing_template=2)
     *early, late = (export(call, bundle, "--toc") for _ in range(3))
-    assert [one.returncode for one in (*early, late)] == [10, 10, 0]
+    assert [ended.returncode for ended in (*early, late)] == [10, 10, 0]
     run = etree.fromstring(late.stdout.encode()).find("run")
     process, summary = run.find("info/target/process").attrib, run.find("info/summary")
-    assert process["type"] == "launched"
-    assert process["return-exit-status"] == "0"
+    assert (process["type"], process["return-exit-status"]) == ("launched", "0")
     assert process["termination-reason"] == "exit(0)"
     assert summary.findtext("template-name") == "Metal System Trace"
     assert summary.findtext("end-reason") == "Target app exited"
@@ -150,7 +137,7 @@ def test_what_it_saved_is_exported(scenario: Scenario, call: Call, tmp_path: Pat
     root = etree.fromstring(text.encode())
     rows = root.findall("node/row")
     assert {len(row) for row in rows} == {len(root.findall("node/schema/col"))} == {18}
-    ids = [int(one.get("id")) for one in root.iter() if one.get("id")]
+    ids = [int(cell.get("id")) for cell in root.iter() if cell.get("id")]
     assert ids == list(range(1, len(ids) + 1))
     # where nothing matches it ends well
     ended = export(call, bundle, "--xpath", table("no-such-table"))
@@ -159,7 +146,7 @@ def test_what_it_saved_is_exported(scenario: Scenario, call: Call, tmp_path: Pat
     # repeated schemas are chosen by place
     infos = (table("gpu-counter-info") + nth for nth in ("[1]", "[2]"))
     found = [export(call, bundle, "--xpath", path).stdout for path in infos]
-    assert [re.search(r"table\[(\d+)\]", one).group(1) for one in found] == ["2", "3"]
+    assert [re.search(r"table\[(\d+)\]", text).group(1) for text in found] == ["2", "3"]
 
 
 def test_run_issues_are_told_on_standard_error_and_end_with_2(
@@ -168,10 +155,8 @@ def test_run_issues_are_told_on_standard_error_and_end_with_2(
     wrong = "Recording of 'Network Connections' is not supported in the Simulator."
     advice = "Recovery Suggestion: Remove the `Network Connections` instrument and try again."
     scenario(issues=[["Error", f"{wrong}\n{advice}"]])
-    ended = call(
-        "xctrace", "record", "--template", "System Trace", "--attach", str(sleeper.pid),
-        "--time-limit", "100ms", "--output", str(tmp_path / "network.trace"),
-    )  # fmt: skip
+    options = f"--attach {sleeper.pid} --time-limit 100ms --output {tmp_path}/network.trace"
+    ended = call("xctrace", "record", "--template", "System Trace", *options.split())
     assert ended.returncode == 2
     assert ended.stdout.splitlines()[-2:] == [
         "Recording failed with errors. Saving output file...",
@@ -194,12 +179,11 @@ def test_run_issues_are_told_on_standard_error_and_end_with_2(
         (("--attach", "999999999"), 21, "Cannot find process for provided pid: 999999999\n"),
         (("--attach", "Foo"), 19, "Cannot find process matching name: Foo\n"),
         (
-            ("--instrument", "System Trace", "--all-processes"),
-            56,
+            ("--instrument", "System Trace", "--all-processes"), 56,
             "Instrument with name 'System Trace' cannot be found\n",
         ),
     ],
-)
+)  # fmt: skip
 def test_arguments_that_are_refused(
     call: Call, tmp_path: Path, options: tuple[str, ...], code: int, text: str
 ) -> None:
@@ -214,9 +198,7 @@ def test_a_launched_program_gets_only_what_env_names(
     monkeypatch.setenv("SECRET", "x")
     seen = tmp_path / "seen.txt"
     code = f"import os; open({str(seen)!r}, 'w').write(repr(sorted(os.environ)))"
-    call(
-        "xctrace", "record", "--output", str(tmp_path / "a.trace"), "--env", "KEY=a=b",
-        "--launch", "--", sys.executable, "-I", "-S", "-c", code,
-    )  # fmt: skip
+    record = ("xctrace", "record", "--output", str(tmp_path / "a.trace"), "--env", "KEY=a=b")
+    call(*record, "--launch", "--", sys.executable, "-I", "-S", "-c", code)
     assert "'KEY'" in seen.read_text()
     assert "SECRET" not in seen.read_text()

@@ -1,6 +1,8 @@
 """The processes that a test started, and not those of what tests share."""
 
+import time
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 
 import psutil
 
@@ -16,3 +18,12 @@ def started_since(before: AbstractSet[psutil.Process]) -> list[psutil.Process]:
     A browser or a database server that tests share may start a process of its own at any time.
     """
     return [process for process in running() - before if before.isdisjoint(process.parents())]
+
+
+def until_gone(pid: int) -> None:
+    """Wait for the end of a process that need not be ours; a zombie has ended."""
+    with suppress(psutil.NoSuchProcess):
+        process, deadline = psutil.Process(pid), time.monotonic() + 60
+        while process.status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < deadline, f"{process} lives"
+            time.sleep(0.01)

@@ -1,5 +1,5 @@
-import math
 import sys
+from typing import Any
 
 import pytest
 
@@ -9,15 +9,17 @@ from tracekit.machine.chips import (
     chip,
     gpu_class,
     known_chips,
+    spelled,
     this_chip,
 )
 
+INDEPENDENT, LOW = Confidence.INDEPENDENT, Confidence.LOW
+
 
 @pytest.mark.parametrize(
-    ("name", "cores", "gigabytes"),
+    ("name", "cores", "found"),
     [
         ("Apple M1", 8, 68.25),
-        ("Apple M1", 7, 68.25),
         ("Apple M1", None, 68.25),
         ("Apple M2 Ultra", 60, 800),
         ("Apple M3 Max", 30, 300),
@@ -26,18 +28,6 @@ from tracekit.machine.chips import (
         ("Apple M4 Max", 40, 546),
         ("Apple M5", None, 153),
         ("Apple M5 Max", 40, 614),
-    ],
-)
-def test_bandwidth_goes_by_name_and_cores(name: str, cores: int | None, gigabytes: float) -> None:
-    found = chip(name, cores).bandwidth
-    assert found.value == gigabytes * 1e9
-    assert found.confidence is Confidence.PUBLISHED
-    assert not found.reason
-
-
-@pytest.mark.parametrize(
-    ("name", "cores", "reason"),
-    [
         ("Apple M3 Max", None, "how many this one has is not known"),
         ("Apple M3 Max", 35, "of one with 35 nothing is known"),
         ("Apple M5 Ultra", 10, "contradict each other"),
@@ -46,77 +36,68 @@ def test_bandwidth_goes_by_name_and_cores(name: str, cores: int | None, gigabyte
         ("", 10, "not known which chip"),
     ],
 )
-def test_a_bandwidth_that_is_not_known_has_its_reason(
-    name: str, cores: int | None, reason: str
+def test_bandwidth_goes_by_name_and_cores_or_has_its_reason(
+    name: str, cores: int | None, found: float | str
 ) -> None:
-    found = chip(name, cores).bandwidth
-    assert (found.value, found.confidence) == (None, None)
-    assert reason in found.reason
-
-
-def test_arithmetic_scales_with_the_cores_and_says_so() -> None:
-    whole, part = chip("Apple M1 Max", 32).fp32, chip("Apple M1 Max", 24).fp32
-    assert whole.value == 10.62e12
-    assert "scaled" not in whole.source
-    assert part.value is not None
-    assert math.isclose(part.value, 10.62e12 * 24 / 32)
-    assert "scaled from the one with 32 cores" in part.source
-    larger = chip("Apple M4 Max", 40).fp32
-    assert larger.value is not None
-    assert math.isclose(larger.value, 13.7e12 * 40 / 32)
-
-
-def test_readings_of_third_parties_are_marked_low() -> None:
-    assert chip("Apple M2 Max", 38).fp32.confidence is Confidence.INDEPENDENT
-    assert chip("Apple M4", 10).fp32.confidence is Confidence.LOW
+    figure = chip(name, cores).bandwidth
+    if isinstance(found, str):
+        assert (figure.value, figure.confidence) == (None, None)
+        assert found in figure.reason
+    else:
+        assert (figure.value, figure.confidence) == (found * 1e9, Confidence.PUBLISHED)
 
 
 @pytest.mark.parametrize(
-    ("name", "cores", "reason"),
+    ("name", "cores", "found", "confidence"),
     [
-        ("Apple M4 Pro", 20, "no source states the clock"),
-        ("Apple M1", None, "depends on the number of GPU cores"),
-        ("Apple M1", 12, "at most 8 GPU cores; this one says 12"),
+        ("Apple M1 Max", 32, 10.62, INDEPENDENT),
+        ("Apple M1 Max", 24, 10.62 * 24 / 32, INDEPENDENT),
+        ("Apple M2 Max", 38, 13.6, INDEPENDENT),
+        ("Apple M3 Max", 40, 14.3, LOW),  # readings of third parties
+        ("Apple M4", 10, 3.8, LOW),
+        ("Apple M4 Max", 40, 13.7 * 40 / 32, LOW),
+        ("Apple M4 Pro", 20, "no source states the clock", None),
+        ("Apple M1", None, "depends on the number of GPU cores", None),
+        ("Apple M1", 12, "at most 8 GPU cores; this one says 12", None),
+        ("Apple M1", 0, "at most 8 GPU cores; this one says 0", None),
     ],
 )
-def test_arithmetic_that_cannot_be_known_says_why(
-    name: str, cores: int | None, reason: str
+def test_arithmetic_scales_with_the_cores_and_says_so(
+    name: str, cores: int | None, found: float | str, confidence: Confidence | None
 ) -> None:
-    found = chip(name, cores).fp32
-    assert found.value is None
-    assert reason in found.reason
+    figure = chip(name, cores).fp32
+    assert figure.confidence is confidence
+    if isinstance(found, str):
+        assert found in figure.reason
+        assert figure.value is None
+    else:
+        assert figure.value == pytest.approx(found * 1e12)
+        scaled = name in {"Apple M1 Max", "Apple M4 Max"} and cores != 32
+        assert ("scaled from the one with 32 cores" in figure.source) is scaled
 
 
 def test_halves_are_as_fast_as_floats_only_where_a_source_says_so() -> None:
-    first = chip("Apple M1", 8)
-    assert first.fp16.value == first.fp32.value
-    assert chip("Apple M2 Pro").fp16.reason == chip("Apple M2 Pro").fp32.reason
-    later = chip("Apple M3 Max", 40)
-    assert later.fp32.value == 14.3e12
+    first, second, later = chip("Apple M1", 8), chip("Apple M2 Pro"), chip("Apple M3 Max", 40)
+    assert first.fp16.value == first.fp32.value == 2.62e12
+    assert second.fp16.reason == second.fp32.reason != ""
     assert later.fp16.value is None
     assert "no source states" in later.fp16.reason
 
 
 def test_every_chip_has_a_bandwidth_for_some_number_of_cores() -> None:
     names = known_chips()
-    assert len(names) == 18
-    assert "Apple M5 Ultra" not in names
+    assert (len(names), "Apple M5 Ultra" in names) == (18, False)
     for name in names:
-        found = [chip(name, cores).bandwidth.value for cores in range(1, 81)]
-        assert any(found), name
+        assert any(chip(name, cores).bandwidth.value for cores in range(1, 81)), name
+    assert spelled("m4  MAX") == spelled("apple m4 max") == "Apple M4 Max"
+    assert spelled("m9") == "m9"
 
 
 def test_the_last_letter_of_an_architecture_is_its_class_and_says_when_mlx_commits() -> None:
-    found = {letter: gpu_class(f"applegpu_g15{letter}") for letter in "pgsd"}
-    assert found == {
-        "p": ("phone", BufferLimits(20, 40)),
-        "g": ("base or Pro", BufferLimits(40, 40)),
-        "s": ("Max", BufferLimits(50, 50)),
-        "d": ("Ultra", BufferLimits(50, 50)),
-    }
-    assert [gpu_class(strange) for strange in ("x86_64", "amd_s", "applegpu_g15x", "")] == [
-        None
-    ] * 4
+    found = [gpu_class(f"applegpu_g15{letter}") for letter in "pgsd"]
+    limits = [BufferLimits(20, 40), BufferLimits(40, 40), *[BufferLimits(50, 50)] * 2]
+    assert found == list(zip(("phone", "base or Pro", "Max", "Ultra"), limits, strict=True))
+    assert not any(map(gpu_class, ("x86_64", "amd_s", "applegpu_g15x", "")))
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="the figures of a Mac are there")
@@ -124,8 +105,7 @@ def test_the_last_letter_of_an_architecture_is_its_class_and_says_when_mlx_commi
     ("facts", "reason"),
     [({}, "not name its chip."), ({"chip": "AMD EPYC", "gpu_cores": 8}, "is no chip of Apple's.")],
 )
-def test_this_machine_has_no_figures_of_apples(facts: dict[str, object], reason: str) -> None:
+def test_this_machine_has_no_figures_of_apples(facts: dict[str, Any], reason: str) -> None:
     found = this_chip(facts)
-    assert found.cores is None
-    assert found.bandwidth.value is None
+    assert (found.cores, found.bandwidth.value) == (None, None)
     assert found.bandwidth.reason.endswith(reason)

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +22,9 @@ def test_bandwidth_is_measured_over_passes_by_threads() -> None:
     assert abs(found.size - (6 << 20)) < 24
 
 
-def bandwidth(size: int, cache: int | None) -> Bandwidth:
-    return Bandwidth(1, 1, size, 1, 1, cache)
-
-
 def test_arrays_that_a_cache_could_hold_say_nothing_of_memory() -> None:
-    assert bandwidth(400, 100).of_memory is True
-    assert bandwidth(399, 100).of_memory is False
-    assert bandwidth(400, None).of_memory is None
+    for size, cache, of_memory in ((400, 100, True), (399, 100, False), (400, None, None)):
+        assert Bandwidth(1, 1, size, 1, 1, cache).of_memory is of_memory
 
 
 def test_the_largest_cache_counts(tmp_path: Path) -> None:
@@ -37,11 +33,9 @@ def test_the_largest_cache_counts(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "size").write_text(text)
     assert last_cache(tmp_path) == 32 << 20
-
-
-def test_a_system_that_tells_of_no_cache_has_none(tmp_path: Path) -> None:
     assert last_cache(tmp_path / "nowhere") is None
-    (tmp_path / "index0").mkdir()
+    shutil.rmtree(tmp_path / "index2")
+    shutil.rmtree(tmp_path / "index1")
     for text in ("much\n", "32768\n", "8\n"):
         (tmp_path / "index0" / "size").write_text(text)
         assert last_cache(tmp_path) is None

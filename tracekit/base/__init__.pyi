@@ -2,7 +2,6 @@ from . import locks as locks
 from . import recording as recording
 from . import streams as streams
 from . import units as units
-from .capabilities import FORMAT as FORMAT
 from .capabilities import Capabilities as Capabilities
 from .capabilities import Combination as Combination
 from .capabilities import Identity as Identity
@@ -41,7 +40,6 @@ from .outputs import require_ours as require_ours
 from .outputs import writing as writing
 from .paired import CONFIDENCE as CONFIDENCE
 from .paired import least_pairs as least_pairs
-from .paired import lower_rank as lower_rank
 from .paired import paired_ratio as paired_ratio
 from .processes import Child as Child
 from .processes import StopPolicy as StopPolicy
@@ -53,8 +51,6 @@ from .processes import last_words as last_words
 from .processes import reported as reported
 from .processes import run as run
 from .processes import runs as runs
-from .processes import send_signal as send_signal
-from .processes import shield_signals as shield_signals
 from .processes import start_child as start_child
 from .processes import start_of as start_of
 from .recording import Overhead as Overhead

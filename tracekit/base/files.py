@@ -40,37 +40,32 @@ def notes_folder() -> Path:
 _DOCUMENT_TYPE = re.compile(
     rb"\A(?:\xef\xbb\xbf)?(?:\s++|(?><\?.*?\?>)|(?><!--.*?-->))*+<!DOCTYPE", re.DOTALL
 )
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 
 
 def open_input(path: Path) -> BinaryIO:
-    """Open a file to read its bytes; a pipe or a device could hang or never end.
+    """Open a file to read its bytes; raise InputError where it cannot be opened.
 
-    Raises:
-        InputError: It cannot be opened, or is no regular file.
+    A pipe or a device, which could hang or never end, is refused as well.
     """
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise unreadable(path, error) from error
-    kind = stat.S_IFMT(os.fstat(number).st_mode)
-    if kind == stat.S_IFREG:
+    mode = os.fstat(number).st_mode
+    if stat.S_ISREG(mode):
         return os.fdopen(number, "rb")
     os.close(number)
-    raise InputError(f"{path} is {_KINDS.get(kind, 'a socket')}, not a file.", hint=_hint(path))
+    if not stat.S_ISDIR(mode):
+        hint = "Write it to a file first: exports are read more than once."
+        raise InputError(f"{path} is a pipe or a device, not a file.", hint)
+    folder = "`tracekit tables` shows what a bundle holds, `tracekit import` makes a run of it."
+    raise InputError(f"{path} is a folder, not a file.", hint=folder)
 
 
 def read_input(path: Path) -> bytes:
     """Return the bytes of a file that is small unless someone means harm.
 
-    Raises:
-        FileNotFoundError: There is none.
-        InputError: It cannot be read, or is no regular file.
+    Raise FileNotFoundError where there is none, InputError as `open_input` does.
     """
     try:
         with open_input(path) as file:
@@ -111,14 +106,6 @@ def hostile(path: Path) -> InputError:
     )
 
 
-def _hint(path: Path) -> str:
-    if path.suffix == ".trace":
-        return "`tracekit tables` shows what a bundle holds, `tracekit import` makes a run of it."
-    if path.is_dir():
-        return "Name one file in it, or import the folder with `tracekit import`."
-    return "Write it to a file first: exports are read more than once."
-
-
 _ABANDONED_AFTER = 86_400  # s; nobody writes so long
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
@@ -129,11 +116,8 @@ def replacing(path: Path) -> Generator[BinaryIO]:
 
     A link stays, and what it leads to is replaced. A device, a pipe, and what standard output goes
     to are not replaced: the complete content is written to them. What a killed process left of an
-    earlier attempt is removed.
-
-    Raises:
-        RecordingError: The disk is full, the folder is read-only, and the like; what was there
-            before is left as it was.
+    earlier attempt is removed. Raise RecordingError where it cannot be written; what was there
+    before is left as it was.
     """
     try:
         if (special := _special(path)) is None:
@@ -147,11 +131,7 @@ def replacing(path: Path) -> Generator[BinaryIO]:
 
 
 def require_writable(path: Path) -> None:
-    """Find out, before there is anything to write, whether a file can be written at `path`.
-
-    Raises:
-        RecordingError: It is a folder, or nothing can be written where it should be.
-    """
+    """Raise RecordingError, before there is anything to write, if `path` cannot be written."""
     if path.is_dir():
         raise RecordingError(f"{path} is a folder.", hint="Name a file in it.")
     try:
@@ -222,13 +202,9 @@ def _special(path: Path) -> Path | int | None:
 
 
 def _followed(path: Path) -> Path:
-    """Return what a path leads to through links, whether or not that is there.
-
-    Raises:
-        OSError: The links lead back to themselves.
-    """
+    """Return what a path leads to through links, whether or not that is there."""
     place = Path(os.path.realpath(path))
-    if place.is_symlink():
+    if place.is_symlink():  # they lead back to themselves
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     return place
 

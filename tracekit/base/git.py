@@ -25,12 +25,8 @@ def git(
 ) -> subprocess.CompletedProcess[str]:
     """Run git in a folder, in English, and let it ask nobody anything.
 
-    Variables that point it to another repository are left out.
-
-    It may take `seconds`; then it is ended, and all that it started.
-
-    Raises:
-        ToolError: There is no git, or it did not end in time.
+    Variables that point it to another repository are left out. Raise ToolError where there is no
+    git, or where it took more than `seconds`; then it was ended, and all that it started.
     """
     argv = ("git", "-C", str(folder), *arguments)
     kept = {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}

@@ -61,8 +61,7 @@ class HeldError(Exception):
 def opened(path: Path, why: str) -> Generator[int]:
     """Open the file of a lock, and make it where there is none; no link is followed.
 
-    Raises:
-        RecordingError: It cannot be opened; `why` says what it is for.
+    Raise RecordingError where it cannot be opened; `why` says what it is for.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,11 +75,7 @@ def opened(path: Path, why: str) -> Generator[int]:
 
 
 def taken(handle: int, path: Path) -> bool:
-    """Take the lock; return False where the file system has no locks.
-
-    Raises:
-        HeldError: Somebody has it.
-    """
+    """Take the lock; return False where there are none, raise HeldError where somebody has it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -118,11 +113,8 @@ def place_of(kind: str, folder: Path) -> Path:
 def holding(path: Path, why: str, what: str) -> Generator[tuple[int | None, Holder | None]]:
     """Hold a lock for what is noted in its file; give its descriptor, and who did not give it back.
 
-    Where the file system has no locks there is neither.
-
-    Raises:
-        HeldError: Somebody has it.
-        RecordingError: The file cannot be opened; `why` says what it is for.
+    Where the file system has no locks there is neither. Raise HeldError where somebody has it,
+    RecordingError where the file cannot be opened; `why` says what it is for.
     """
     with opened(path, why) as handle:
         if not taken(handle, path):

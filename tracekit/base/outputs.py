@@ -36,12 +36,8 @@ def writing(
     """Find out, before anything is read, whether files may be written; then note what was.
 
     `inputs` are what is read: files, runs, bundles and folders. `force` says whether files of
-    others are replaced; it is None where a command has no such option.
-
-    Raises:
-        UsageError: A file is an input, is named twice, lies in a run, a bundle or the data set of a
-            batch, or is not ours.
-        RecordingError: It cannot be written.
+    others are replaced; it is None where a command has no such option. Raise UsageError for a file
+    that is an input, is named twice, lies in what is whole or is not ours.
     """
     files = list(outputs)
     require_apart(files, inputs)
@@ -58,11 +54,7 @@ def writing(
 
 
 def require_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
-    """Refuse outputs that are inputs, each other, or lie where nothing is ever added by a user.
-
-    Raises:
-        UsageError: One is so.
-    """
+    """Raise UsageError for outputs that are inputs, or each other, or lie in what is whole."""
     read = [path.resolve() for path in inputs]
     taken: set[Path] = set()
     for output in outputs:
@@ -82,10 +74,9 @@ def require_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
 
 
 def require_ours(path: Path, hint: str) -> None:
-    """Refuse to replace a file that tracekit did not make, or that was changed since.
+    """Raise UsageError for a file that tracekit did not make, or that was changed since.
 
-    Raises:
-        UsageError: It is such a file; `hint` says what else to do than to name another.
+    `hint` says what else to do than to name another.
     """
     if not path.is_file() or not path.stat().st_size or _marked(path) or _noted(path):
         return

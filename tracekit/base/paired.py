@@ -36,10 +36,8 @@ def paired_ratio(
     The interval is made of two order statistics of the ratios, those that a sign test with the
     same confidence would not reject: it presumes that pairs are independent of each other, and
     nothing of how ratios are distributed. Source: H. A. David and H. N. Nagaraja, Order
-    Statistics, 3rd ed., section 7.1.
-
-    Raises:
-        InputError: The sequences differ in length, or a value is no finite number above 0.
+    Statistics, 3rd ed., section 7.1. Raise InputError where the sequences differ in length, or a
+    value is no finite number above 0.
     """
     if len(a) != len(b):
         raise InputError(f"Pairs need as many of one as of the other, not {len(a)} and {len(b)}.")
@@ -60,10 +58,7 @@ def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
 
     It is the greatest k for which they do so with at least that confidence; None if there is
     none. They miss the median with probability 2 P(X < k), where X is the number of heads among
-    `count` fair coins.
-
-    Raises:
-        InputError: The confidence is none.
+    `count` fair coins. Raise InputError for a confidence that is none.
     """
     if not 0 < confidence < 1:
         raise InputError(f"A confidence lies between 0 and 1; it is {confidence}.")

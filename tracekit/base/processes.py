@@ -30,9 +30,7 @@ def start_of(pid: int) -> int:
     """Return what tells a process from every other one that had or will have its number.
 
     psutil makes it of the number and the time from boot to its start, which no clock changes.
-
-    Raises:
-        psutil.NoSuchProcess: There is none.
+    Raise psutil.NoSuchProcess where there is none.
     """
     return hash(psutil.Process(pid))
 
@@ -46,15 +44,6 @@ def found(pid: int, start: int) -> psutil.Process | None:
     return process if hash(process) == start else None
 
 
-def no_older(pid: int, than: int) -> psutil.Process | None:
-    """Return the process of a number unless it is gone, or began before another one did."""
-    try:
-        process = psutil.Process(pid)
-        return process if process.create_time() >= psutil.Process(than).create_time() else None
-    except psutil.Error:
-        return None
-
-
 def reported(pid: int, start: int = 0) -> tuple[psutil.Process, ...]:
     """Return the process that something said it is; none where that one is gone.
 
@@ -64,8 +53,12 @@ def reported(pid: int, start: int = 0) -> tuple[psutil.Process, ...]:
     """
     if pid <= 0:
         return ()
-    process = found(pid, start) if start else no_older(pid, os.getpid())
-    return () if process is None else (process,)
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        began = psutil.Process().create_time()
+        if hash(process) == start if start else process.create_time() >= began:
+            return (process,)
+    return ()
 
 
 def runs(process: psutil.Process) -> bool:
@@ -202,7 +195,6 @@ class Child:
         self.forget(self.pid)
 
 
-Output = int | IO[bytes]
 _LINKER = re.compile(r"DYLD_\w+")
 
 
@@ -221,8 +213,8 @@ def start_child(
     policy: StopPolicy,
     *,
     env: Mapping[str, str],
-    stdout: Output,
-    stderr: Output,
+    stdout: int | IO[bytes],
+    stderr: int | IO[bytes],
     cwd: Path | None = None,
     announce: Callable[[Child], None] | None = None,
 ) -> Child:
@@ -230,9 +222,7 @@ def start_child(
 
     Its standard input ends with us if its policy has a lifeline; else it is empty. `announce` is
     called with the child before the program begins; if tracekit is killed in it, none begins.
-
-    Raises:
-        OSError: It cannot be started.
+    Raise OSError where it cannot be started.
     """
     child = None
     _require_program(argv[0], env, cwd)
@@ -273,9 +263,8 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end, with nothing to read; `start` starts it, as `start_child` does.
 
-    Raises:
-        OSError: It cannot be started.
-        subprocess.TimeoutExpired: It took longer; it was ended, and all that it started.
+    Raise OSError where it cannot be started, subprocess.TimeoutExpired where it took longer; then
+    it was ended, and all that it started.
     """
     pipe = subprocess.PIPE
     child = start(argv, StopPolicy(group=True), env=env, stdout=pipe, stderr=pipe)

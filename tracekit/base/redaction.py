@@ -15,12 +15,11 @@ import getpass
 import re
 import socket
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tracekit.base.capabilities import Capabilities
-from tracekit.base.recording import Process, Provenance
+from tracekit.base.recording import Provenance
 
 _PATTERNS = (
     (re.compile(r"/(?:Users|home)/[^/\s\"':;,<>]+"), "~"),
@@ -51,6 +50,12 @@ time timeline token tokens tool trace track type unit unknown usage verify versi
 window work worker workload xcode xctrace
 """
 _WORDS = frozenset(_SENTENCES.split())
+# The fields of a provenance, and of what stands in it, that may name a person or a machine.
+_PRIVATE = {
+    *("capabilities", "clock", "combinations", "end_reason", "failure", "instruments", "machine"),
+    *("message", "name", "overhead", "parameters", "reason", "stages", "target_reason", "targets"),
+    *("templates", "warnings", "workloads"),
+}
 
 
 @dataclass(frozen=True)
@@ -101,39 +106,12 @@ def redact_provenance(provenance: Provenance, redact: Callable[[str], str]) -> P
 
     Versions, times, states, the workload's name and what was chosen of a list stay as they are.
     """
-    stages = provenance.stages.items()
-    overhead, known = provenance.overhead, provenance.capabilities
     return replace(
-        provenance,
-        workloads=redact(provenance.workloads),
-        parameters=_walk(provenance.parameters, redact),
+        _walk(provenance, redact),
         command=_arguments(provenance.command, redact),
         command_lines=tuple(_arguments(line, redact) for line in provenance.command_lines),
-        targets=tuple(Process(target.pid, redact(target.name)) for target in provenance.targets),
-        target_reason=redact(provenance.target_reason),
-        templates=tuple(map(redact, provenance.templates)),
-        instruments=tuple(map(redact, provenance.instruments)),
-        end_reason=redact(provenance.end_reason),
-        machine=_walk(provenance.machine, redact),
-        capabilities=known and _capabilities(known, redact),
-        clock=_walk(provenance.clock, redact),
-        overhead=overhead and replace(overhead, reason=redact(overhead.reason)),
-        stages={name: replace(stage, message=redact(stage.message)) for name, stage in stages},
-        warnings=tuple(map(redact, provenance.warnings)),
         redacted=True,
     )
-
-
-def _capabilities(known: Capabilities, redact: Callable[[str], str]) -> Capabilities:
-    tried = (
-        replace(
-            combination,
-            failure=redact(combination.failure),
-            warnings=tuple(map(redact, combination.warnings)),
-        )
-        for combination in known.combinations
-    )
-    return replace(known, combinations=tuple(tried))
 
 
 def _arguments(argv: Sequence[str], redact: Callable[[str], str]) -> tuple[str, ...]:
@@ -154,13 +132,17 @@ def _without_values(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def _walk(value: Any, redact: Callable[[str], str]) -> Any:
+    """Redact all texts in a value, but of a dataclass only the fields that may name somebody."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
         return {key: _walk(item, redact) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_walk(item, redact) for item in value]
-    return value
+        return type(value)(_walk(item, redact) for item in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    there = {field.name for field in fields(value)} & _PRIVATE
+    return replace(value, **{name: _walk(getattr(value, name), redact) for name in there})
 
 
 def _where_a_name(text: str, name: str, substitute: str) -> str:

@@ -32,10 +32,7 @@ def relative_error(out: Floats, expected: Floats) -> float:
 
     The first axis is that of sequences. Dividing by the largest value of the sequence, and not
     by each element, keeps elements near 0 from deciding. Where nothing but zeros is expected
-    any other value is infinitely far off, as NaN is anywhere.
-
-    Raises:
-        ValueError: The shapes differ.
+    any other value is infinitely far off, as NaN is anywhere. Raise ValueError for other shapes.
     """
     if out.shape != expected.shape:
         raise ValueError(f"Shapes {list(out.shape)} and {list(expected.shape)} do not compare.")
@@ -52,10 +49,8 @@ def relative_error(out: Floats, expected: Floats) -> float:
 def accepted(error: float, dtype: "mx.Dtype", what: str, *, results: int = 1) -> float:
     """Return `error`, the relative error of `what`, if it is within the bound of its type.
 
-    `what` is off, for the message. Two `results` that are compared with each other may both be off.
-
-    Raises:
-        ToolError: It is not. A wrong result is not measured.
+    Raise ToolError if it is not: a wrong result is not measured. Two `results` that are compared
+    with each other may both be off.
     """
     name = str(dtype).removeprefix("mlx.core.")
     bound = results * BOUNDS[name]

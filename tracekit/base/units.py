@@ -70,16 +70,12 @@ def quantity(value: Number, unit: str) -> str:
     A unit that is not known stands behind the number as it is. Rates of bytes are in powers of
     ten, as the bandwidth of chips is given.
     """
-    words = _BY_UNIT.get(unit)
-    if words is not None:
-        return words(value)
-    if unit == "1/s":
-        return _known(value, lambda number: f"{_scaled(number)} per s")
-    if unit in _PREFIXED:
-        return _known(value, lambda number: f"{_prefixed(number)}{unit}")
-    if unit == "bytes/s":
-        return _known(value, lambda number: f"{_prefixed(number)}B/s")
-    return _known(value, lambda number: f"{_scaled(number)} {unit}".strip())
+    if unit in _BY_UNIT:
+        return _BY_UNIT[unit](value)
+    if symbol := _PREFIXED.get(unit):
+        return _known(value, lambda number: f"{_prefixed(number)}{symbol}")
+    named = "per s" if unit == "1/s" else unit
+    return _known(value, lambda number: f"{_scaled(number)} {named}".strip())
 
 
 def short_commit(name: str, digits: int = 12) -> str:
@@ -97,17 +93,13 @@ def unavailable(reason: str) -> str:
 
 
 def _known(value: Number, words: Callable[[float], str]) -> str:
-    if value is None or _is_missing(value):
+    if value is None:
         return NOT_AVAILABLE
-    return words(value) if math.isfinite(value) else NOT_AVAILABLE
-
-
-def _is_missing(value: float) -> bool:
-    """Tell a value of a frame that is none: not a number, or one of pandas' own marks."""
     try:
-        return math.isnan(value)
+        finite = math.isfinite(value)
     except TypeError:  # pandas.NA and NaT are no numbers
-        return True
+        finite = False
+    return words(value) if finite else NOT_AVAILABLE
 
 
 def _stepped(value: float, steps: tuple[tuple[int, str], ...], least: str) -> str:
@@ -151,7 +143,7 @@ def _moment(nanoseconds: float) -> str:
     return f"{sign}{seconds}.{rest // 1_000:03d} {rest % 1_000:03d} s"
 
 
-_PREFIXED = {"Hz", "W", "FLOP/s"}
+_PREFIXED = {"Hz": "Hz", "W": "W", "FLOP/s": "FLOP/s", "bytes/s": "B/s"}
 _BY_UNIT: dict[str, Callable[[Number], str]] = {
     "ns": duration,
     "ratio": percent,

@@ -26,9 +26,8 @@ _FAILURES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runt
 def unpack_bundle(archive: Path, folder: Path) -> None:
     """Unpack the only bundle of a zip file into a folder that is not there yet.
 
-    Raises:
-        InputError: The file is no zip file, damaged or hostile, or holds no or several bundles.
-        RecordingError: There is no room for it, or the folder cannot be written.
+    Raise InputError where the file is no zip file, damaged or hostile, or holds no or several
+    bundles, RecordingError where there is no room for it, or the folder cannot be written.
     """
     with open_input(archive) as content:
         try:

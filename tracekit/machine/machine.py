@@ -38,6 +38,7 @@ _STATE_SECONDS = 5.0  # the same while something is measured
 _VERSION = re.compile(r"\d+(\.\d+)*")
 _BUILD = re.compile(r"\d+[A-Z]\d+[a-z]?")
 _IOREG = ("/usr/sbin/ioreg", "-r", "-d", "1", "-w", "0", "-c", "AGXAccelerator")
+_CORES = re.compile(r'"gpu-core-count"\s*=\s*(\d+)')
 _NOT_LINUX = "Linux does not say whose work a GPU does; a traced capture does, afterwards."
 
 
@@ -61,21 +62,15 @@ class Machine:
     """A machine that can be asked for what it is and how it does."""
 
     system: str = field(default_factory=platform.system)  # "Darwin", "Linux" …
-    # returns the path of a program, as a shell would find it
     find: Callable[[str], str | None] = shutil.which
-    root: bool = field(
-        default_factory=lambda: os.geteuid() == 0
-    )  # whether this process is the superuser's
-    # reads the clock and the heat of the CPU, as Linux has them
+    root: bool = field(default_factory=lambda: os.geteuid() == 0)
     sensors: Callable[[], Taken] = read_host_sensors
-    # returns what a command prints within so many seconds; nothing where it fails
     answer: Callable[[tuple[str, ...], float], bytes] = answer
-    # asks for the battery, as psutil does; None where there is none
-    battery: Callable[[], Any] = _battery
-    # asks for the memory that can be had without swapping, in bytes
+    battery: Callable[[], Any] = _battery  # as psutil has it; None where there is none
+    # bytes that can be had without swapping
     memory: Callable[[], int] = lambda: psutil.virtual_memory().available
-    spent: Callable[[Iterable[int]], Spent] = spent  # asks for CPU time
-    pressure: Callable[[], int | None] = ask  # asks macOS for its thermal pressure
+    spent: Callable[[Iterable[int]], Spent] = spent  # CPU time
+    pressure: Callable[[], int | None] = ask  # the thermal pressure of macOS
     profile: Path = PROFILE  # the file with the platform profile of Linux
     architecture: str = field(default_factory=platform.machine)  # that of this Python
     release: str = field(default_factory=platform.release)  # of the kernel
@@ -118,7 +113,8 @@ class Machine:
     @property
     def gpu_cores(self) -> int | None:
         """The number of GPU cores; None where `ioreg` does not say."""
-        return gpu_cores(self.text(*_IOREG)) if self.on_mac else None
+        found = _CORES.search(self.text(*_IOREG)) if self.on_mac else None
+        return int(found[1]) if found else None
 
     @property
     def translated(self) -> bool | None:
@@ -150,12 +146,6 @@ class Machine:
             parts.append(absent("Linux has no thermal pressure.", "thermal_pressure"))
             parts.append(low_power_of_linux(self.profile))
         return joined(*parts)
-
-
-def gpu_cores(registry: str) -> int | None:
-    """Read the number of GPU cores from what `ioreg` prints; None where it does not say."""
-    found = re.search(r'"gpu-core-count"\s*=\s*(\d+)', registry)
-    return int(found[1]) if found else None
 
 
 def describe(machine: Machine | None = None) -> dict[str, Any]:

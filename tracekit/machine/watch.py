@@ -65,17 +65,13 @@ def summary(samples: Sequence[Sample], monitor: str) -> State:
     }
     if "gpu_clock" not in readings:
         return State("", readings, {"gpu_clock": f"{monitor} does not tell it."})
-    clocks = [sample["gpu_clock"] for sample in samples if "gpu_clock" in sample and _busy(sample)]
+    busy = [sample for sample in samples if sample.get("gpu_active", 1.0) >= BUSY]
+    clocks = [sample["gpu_clock"] for sample in busy if "gpu_clock" in sample]
     del readings["gpu_clock"]
     if not clocks:
-        return State(
-            "", readings, {"gpu_clock": f"the GPU had too little to do as {monitor} looked."}
-        )
+        why = f"the GPU had too little to do as {monitor} looked."
+        return joined(State(readings=readings), absent(why, "gpu_clock"))
     return State(readings={**readings, "gpu_clock": median(clocks)})
-
-
-def _busy(sample: Sample) -> bool:
-    return sample.get("gpu_active", 1.0) >= BUSY
 
 
 LOOK = 0.15  # seconds: other processes' share is measured over such a time, not at a moment
@@ -94,18 +90,14 @@ class Watch:
     """
 
     def __init__(
-        self,
-        monitor: str = "auto",
-        *,
-        time_limit: float = _LONGEST,
-        machine: Machine | None = None,
+        self, monitor: str = "auto", *, time_limit: float = _LONGEST, machine: Machine | None = None
     ) -> None:
         """Make a watch of so many seconds at most, with a monitor by its name for `--telemetry`."""
         self._monitor, self._time_limit = monitor, time_limit
         self._machine = machine or Machine()
         self._stack = ExitStack()
         self._samples = Samples()
-        self._beside: Beside | None = None
+        self._beside = Beside(None, self._samples.add)
         self._ours: frozenset[int] = frozenset()
         self._last: tuple[Spent, Clients] | None = None
 
@@ -122,13 +114,12 @@ class Watch:
     @property
     def monitor(self) -> str:
         """The name of the monitor that is read; empty where there is none."""
-        running = self._beside.monitor if self._beside else None
-        return running.name if running else ""
+        return self._beside.monitor.name if self._beside.monitor else ""
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a user must know of the monitor."""
-        return self._beside.remarks if self._beside else ()
+        return self._beside.remarks
 
     def before(self, ours: Iterable[int] = (), calibration: float | None = None) -> State:
         """Look for `LOOK` seconds, in which our processes should wait.

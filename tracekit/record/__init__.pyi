@@ -32,15 +32,11 @@ from .recorders import xctrace_here as xctrace_here
 from .supervisor import Supervisor as Supervisor
 from .supervisor import size as size
 from .xctrace.command import Completed as Completed
-from .xctrace.command import Run as Run
-from .xctrace.command import check as check
 from .xctrace.command import own_environment as own_environment
 from .xctrace.command import run as run
 from .xctrace.exporting import Choose as Choose
 from .xctrace.recorder import XctraceRecorder as XctraceRecorder
 from .xctrace.templates import SUFFIX as SUFFIX
-from .xctrace.templates import Change as Change
-from .xctrace.templates import Overview as Overview
 from .xctrace.templates import draft as draft
 from .xctrace.templates import overview as overview
 from .xctrace.templates import template_file as template_file

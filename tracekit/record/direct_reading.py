@@ -29,15 +29,8 @@ from tracekit.base import (
     save,
 )
 from tracekit.record.recorder import Progress
-from tracekit.record.xctrace.exporting import (
-    GPU_INTERVALS,
-    NO_ROWS,
-    TIME_INFO,
-    Choose,
-    Seen,
-    lacking,
-    only,
-)
+from tracekit.record.xctrace import exporting
+from tracekit.record.xctrace.exporting import NO_ROWS, Choose, Seen
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import read_version
 from tracekit.tables import (
@@ -143,9 +136,7 @@ def compare(export: Path, table: Stored, toc: Toc, most: int = MOST_ROWS) -> tup
     """Compare the first rows of a table in a bundle with what xctrace wrote of it.
 
     Returns how many were compared, and the first difference in words; empty if there was none.
-
-    Raises:
-        InputError: The export cannot be read, so nothing can be compared with it.
+    Raise InputError where the export cannot be read, so that nothing can be compared with it.
     """
     exported = read_flat(export, toc=toc)
     if exported.notes.damage:
@@ -250,14 +241,9 @@ def notes_on(
         f"which `tracekit export` writes. {_REPORT}"
         for schema, why in differing.items()
     ]
-    unchecked = {
-        store.schema
-        for store in stores
-        if store.rows and store.schema not in exported and memory.of(store) is None
-    }
-    if unchecked:
+    new = {store.schema for store in stores if store.rows and memory.of(store) is None}
+    if names := ", ".join(sorted(new.difference(exported))):
         build = f" of build {memory.build}" if memory.build else ""
-        names = ", ".join(sorted(unchecked))
         lines.append(f"Read directly, and never compared with an export{build}: {names}.")
     return tuple(lines)
 
@@ -289,11 +275,9 @@ def rows_of_target(
     if rows.empty:
         return False, (NO_ROWS,)
     numbers = ", ".join(map(str, sorted(pids)))
-    only_others = (
-        f"{GPU_INTERVALS} has rows of other processes only: no GPU work of the target (process "
-        f"{numbers}) was recorded. See whether the target was awake and used Metal."
-    )
-    return False, (only_others,)
+    said = f"no GPU work of the target (process {numbers}) was recorded. See whether the target was"
+    others = f"{exporting.GPU_INTERVALS} has rows of other processes only: {said}"
+    return False, (f"{others} awake and used Metal.",)
 
 
 def export(
@@ -306,14 +290,10 @@ def export(
 ) -> tuple[str, ...]:
     """Make the tables of a recording readable, by exports or directly; return warnings.
 
-    A bundle of a layout that is not known is exported, whatever was asked for.
-
     `choose` says which tables it is about, `xml` which of them are exported: all that were asked
     for, those of which it is not known that they are read directly as they are exported, or none.
-
-    Raises:
-        ToolError: The bundle cannot be exported, and cannot be read directly either.
-        RecordingError: The run has no bundle, or its folder cannot be written.
+    A bundle of a layout that is not known is exported, whatever was asked for. Raise ToolError
+    where it can neither be exported nor be read directly.
     """
     try:
         bundle = opened(recording.bundle)
@@ -332,14 +312,14 @@ def export(
     there = frozenset(table.schema for table in toc_run.tables) | (here - {""})
     filled = {table.schema for table in run.tables if not isinstance(table, Store) or table.rows}
     empty = (there & here) - filled
-    asked = (choose(there) | choose(there - empty) | {TIME_INFO}) & there
+    asked = (choose(there) | choose(there - empty) | {exporting.TIME_INFO}) & there
     exported = _exported(asked, run, memory, xml)
     said: tuple[str, ...] = ()
     if exported:
         directly = there - exported
         seen = Seen(directly - empty, directly & empty)
         try:
-            said = recorder.export(recording, progress, choose=only(exported), seen=seen)
+            said = recorder.export(recording, progress, choose=exporting.only(exported), seen=seen)
         except ToolError as error:
             if xml == "asked":
                 raise
@@ -355,7 +335,7 @@ def export(
     written = {file.schema for file in files if (recording.exports / file.file).exists()}
     absent = (f"The recording has no table {name}." for name in sorted(choose(there) - there))
     # An export says itself of all tables what is lacking.
-    lack = () if exported else lacking(toc_run, set(there - empty), set(empty))
+    lack = () if exported else exporting.lacking(toc_run, set(there - empty), set(empty))
     return (*said, *absent, *lack, *notes_on(run, memory, asked, written))
 
 

@@ -87,11 +87,6 @@ def _epoch(date: str) -> int | None:
     return int(whole.timestamp()) * 1_000_000_000 + moment.microsecond * 1000
 
 
-_UNLAID = (
-    "could not be laid on the trace's time, so {} left out: the trace does not say when it began."
-)
-
-
 def export_workload_events(recording: Recording) -> tuple[str, ...]:
     """Write what the workload said of itself as tables; return what is uncertain about it.
 
@@ -135,10 +130,13 @@ def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
     return known
 
 
+_UNLAID = "is left out: it cannot be laid on the trace's time, as the trace names no beginning."
+
+
 def _without_clock(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:
     """Write what needs no clock: a program's results; a worker's stand in `workload.json`."""
     if recording.journal_file.exists():
-        return (f"The workload's marks {_UNLAID.format('its phases and steps are')}",)
+        return (f"What the workload marked {_UNLAID}",)
     if report.results:
         write_events(report, 0, recording.exports, ["results"])
-    return (f"What a monitor read {_UNLAID.format('it is')}",) if report.gauges else ()
+    return (f"What a monitor read {_UNLAID}",) if report.gauges else ()

@@ -51,10 +51,8 @@ UNTIMED = (
 def capture_gpu(plan: Plan, progress: Progress = quiet, timeouts: Timeouts = TIMEOUTS) -> Recording:
     """Capture a few steps of the plan's workload into `capture.gputrace` of a new folder.
 
-    Raises:
-        UsageError: The plan has no workload, or asks for a recorder; a parameter is wrong.
-        ToolError: There is no Metal here, or no capture came of it.
-        InterruptedRunError: Someone asked to stop.
+    Raise UsageError where the plan has no workload, asks for a recorder or has a wrong parameter,
+    ToolError where there is no Metal here, or no capture came of it.
     """
     _check(plan)
     require_place(plan)
@@ -71,15 +69,12 @@ def _check(plan: Plan) -> None:
             "--gputrace captures a workload: the program itself must begin and end the capture.",
             hint="Name one with --workload; `tracekit workloads` lists them.",
         )
-    usual = Plan()
-    asked = {
-        f"--recorder {plan.recorder}": plan.recorder != usual.recorder,
-        f"--method {plan.method}": plan.method != usual.method,
-        "--template": plan.templates != usual.templates,
-        "--counters on": plan.counters == "on",
-        "--time-limit": plan.time_limit != usual.time_limit,
-    }
-    unheeded = [option for option, given in asked.items() if given]
+    usual = replace(Plan(), counters="off" if plan.counters == "off" else "auto")
+    options = {name: f"--{name}" for name in ("recorder", "method", "counters")}
+    options |= {"templates": "--template", "time_limit": "--time-limit"}
+    unheeded = [
+        option for name, option in options.items() if getattr(plan, name) != getattr(usual, name)
+    ]
     if unheeded:
         raise UsageError(
             f"--gputrace takes the place of a recording, so {', '.join(unheeded)} has no meaning.",

@@ -84,8 +84,8 @@ def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 
 def name_of(bundle: Path) -> str:
     """Return what a bundle is called, packed or not, without its suffixes."""
-    name = re.sub(f"{re.escape(PACKED)}$", "", bundle.name, flags=re.IGNORECASE)
-    return re.sub(f"{re.escape(SUFFIX)}$", "", name, flags=re.IGNORECASE)
+    suffixes = rf"({re.escape(SUFFIX)})?({re.escape(PACKED)})?$"
+    return re.sub(suffixes, "", bundle.name, count=1, flags=re.IGNORECASE)
 
 
 def _is_recording(path: Path) -> bool:
@@ -100,8 +100,7 @@ def _each_once(paths: Sequence[Path]) -> list[Path]:
 def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
     """Sort files into recordings: a TOC and the tables whose names hold the TOC's.
 
-    Raises:
-        InputError: A file is no export, or belongs to none or several of the TOCs.
+    Raise InputError where a file is no export, or belongs to none or several of the TOCs.
     """
     kinds = {file: identify(file) for file in files}
     tocs = [file for file, found in kinds.items() if found.kind == "toc"]
@@ -140,10 +139,8 @@ def described(
 ) -> Provenance:
     """Say where a run comes from, as far as its table of contents does.
 
-    `number` is which run of the trace it is about; None for the last one that has tables.
-
-    Raises:
-        UsageError: The trace has no such run.
+    `number` is which run of the trace it is about; None for the last one that has tables. Raise
+    UsageError where there is no such run.
     """
     found = index(recording.exports)
     run, several = meant(found, recording.exports, number, name)
@@ -170,12 +167,8 @@ def described(
 def choose_run(recording: Recording, number: int) -> None:
     """Make a recording be about another run of its trace: its target, times and machine.
 
-    What was found out about the run before, result and page, is removed.
-
-    Raises:
-        UsageError: The trace has no such run.
-        InputError: The exports cannot be listed, or the bundle is damaged.
-        RecordingError: The folder is no run's, or cannot be written.
+    What was found out about the run before, result and page, is removed. Raise UsageError where
+    the trace has no such run.
     """
     before = recording.provenance()
     if before.run == number:
@@ -197,10 +190,8 @@ def run_and_targets(
 ) -> tuple[int | None, frozenset[int]]:
     """Return the run that tables are read of, and the pids of its targets.
 
-    `number` is which run of its trace; None for the one that the recording is about.
-
-    Raises:
-        UsageError: The trace has no such run.
+    `number` is which run of its trace; None for the one that the recording is about. Raise
+    UsageError where there is no such run.
     """
     provenance = recording.provenance()
     run, targets = None, provenance.targets
@@ -374,9 +365,7 @@ def bring(
         UsageError: A path does not exist, `output` is given for several recordings or is taken,
             the target is none of the processes, or there is no such run.
         InputError: Nothing there is an export, it is not clear which files belong together, or a
-            bundle is damaged, or of a layout that is not known without an xctrace to export it;
-            of a bundle nothing is left then.
-        RecordingError: A run's folder cannot be written.
+            bundle is damaged or unknown; nothing is left of it then.
     """
     bundles, files = found(paths)
     counters = [file for file in files if is_xcode_counters(file)]

@@ -76,10 +76,7 @@ def observe(
 ) -> Recorded:
     """Record, read a monitor of the machine meanwhile, and keep what a program printed.
 
-    `telemetry` is the monitor, by a name that `--telemetry` takes.
-
-    Raises:
-        TracekitError: As the recorder raises it; what a monitor meets never stops a recording.
+    `telemetry` is the monitor, by a name that `--telemetry` takes; what it meets stops nothing.
     """
     with beside(telemetry, recording.gauges_file, request.time_limit) as monitored:
         recorded = recorder.record(request, recording, progress)
@@ -94,9 +91,8 @@ def beside(
 ) -> Generator[Beside]:
     """Read the monitor `wanted` while the block runs; append its gauges to `file`, a journal.
 
-    Whatever becomes of the monitor, the block is not disturbed. A gauge has the time at which it
-    was read; what a program prints is of the time since its sample before. `time_limit` is the
-    recording's, in seconds; `machine` decides which monitors can be read, by default this one.
+    A gauge has the time at which it was read; what a program prints is of the time since its
+    sample before. `machine` decides which monitors can be read, by default this one.
     """
     journal: Journal | None = None
 

@@ -33,11 +33,8 @@ def opening(
     """Say how to open `what` of a run: its page, or the capture of a run that has only that.
 
     A bundle is opened by the Instruments of the Xcode that recorded it, else of the selected one.
-    Away from macOS neither can be opened; the page is taken instead, with a warning.
-
-    Raises:
-        RecordingError: The folder is no run's, or it has no such file; the hint says what to do.
-        ToolError: It can only be opened on a Mac, and there is no page either.
+    Away from macOS neither can be opened; the page is taken instead, with a warning. Raise
+    RecordingError where there is no such file, ToolError where there is no page either.
     """
     provenance, page = recording.provenance(), recording.report_file
     if what is None:

@@ -1,6 +1,7 @@
 """The protocol that both recorders fit, and which of them serves here."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -43,14 +44,11 @@ def running(pid: int) -> Callable[[], bool]:
 
     Raise UsageError where there is no such process.
     """
-    missing = UsageError(f"There is no process {pid} to attach to.")
-    try:
+    with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
-    except psutil.NoSuchProcess:
-        raise missing from None
-    if not runs(process):
-        raise missing
-    return partial(runs, process)
+        if runs(process):
+            return partial(runs, process)
+    raise UsageError(f"There is no process {pid} to attach to.")
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,8 @@ def judged(there: frozenset[str]) -> frozenset[str]:
 def choose(name: str, wanted: Choose = judged) -> Recorder:
     """Return the recorder of that name; `auto` is xctrace if this machine has it, else host.
 
-    `wanted` says which schemas it exports.
-
-    Raises:
-        ToolError: xctrace was asked for by name, and cannot be used here; it says why.
+    `wanted` says which schemas it exports. Raise ToolError where xctrace was asked for by name,
+    and cannot be used here.
     """
     if name == "xctrace":
         return XctraceRecorder(xctrace_here(), wanted)
@@ -46,10 +44,8 @@ def xctrace_here() -> Xctrace:
 def recorder_for(recording: Recording, wanted: Choose) -> Recorder:
     """Return the recorder that can export the run's bundle, and which of its schemas.
 
-    Raises:
-        RecordingError: The folder is no run's, or the run has no bundle: it was imported, or
-            recording never began; or it has one that is read directly, and no xctrace is here.
-        ToolError: The bundle is one of xctrace, which is not here.
+    Raise RecordingError where the run has no bundle, or one that is read directly and no xctrace
+    is here, ToolError where the bundle is one of xctrace, which is not here.
     """
     require_timing(recording)
     if recording.host_bundle.is_dir():

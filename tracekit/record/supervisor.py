@@ -125,11 +125,7 @@ class Supervisor:
         stderr: int | IO[bytes],
         cwd: Path | None = None,
     ) -> Child:
-        """Start a program as `start_child` does, and watch it from before its beginning.
-
-        Raises:
-            OSError: It cannot be started.
-        """
+        """Start a program as `start_child` does, and watch it from before its beginning."""
         streams = {"stdout": stdout, "stderr": stderr}
         return start_child(argv, policy, env=env, **streams, cwd=cwd, announce=self._watch)
 
@@ -199,8 +195,10 @@ class _Guardian:
         """Stop all that is watched, then what that started, and say so in the run's folder."""
         head = f"{_GONE} ({self.doing})" if self.doing else _GONE
         _note(self.folder, f"{head}; what it had started is being stopped")
-        watched = self.watched.values()
-        descendants = {child for process in watched for child in _descendants(process)}
+        watched, descendants = self.watched.values(), set[psutil.Process]()
+        for process in filter(None, (found(known.pid, known.start) for known in watched)):
+            with contextlib.suppress(psutil.Error):
+                descendants |= set(process.children(recursive=True))
         ends = [_stop(process, self.timeout) for process in watched]
         worker = fold(Path(self.journal)) if self.journal else WorkloadReport()
         end_leftovers((*descendants, *reported(worker.pid, worker.start)))
@@ -238,13 +236,6 @@ def _ended(process: psutil.Process, seconds: float, policy: StopPolicy) -> bool:
         if written > before:
             until = max(until, time.monotonic() + seconds)
     return True
-
-
-def _descendants(watched: Watched) -> list[psutil.Process]:
-    process = found(watched.pid, watched.start)
-    with contextlib.suppress(psutil.Error):
-        return process.children(recursive=True) if process is not None else []
-    return []
 
 
 def _note(folder: Path, message: str) -> None:

@@ -125,15 +125,14 @@ _MOST = 16 << 20  # bytes from the end: programs say their speed last
 
 def keep_output(recording: Recording, *places: Path) -> None:
     """Let `recording.output_file` be the first of the places that exists, without a copy."""
-    for place in places:
-        if not place.is_file():
-            continue
-        recording.output_file.unlink(missing_ok=True)
-        try:
-            recording.output_file.hardlink_to(place)
-        except OSError:  # a file system without links
-            shutil.copyfile(place, recording.output_file)
+    place = next(filter(Path.is_file, places), None)
+    if place is None:
         return
+    recording.output_file.unlink(missing_ok=True)
+    try:
+        recording.output_file.hardlink_to(place)
+    except OSError:  # a file system without links
+        shutil.copyfile(place, recording.output_file)
 
 
 def read_output(file: Path) -> dict[str, Measured]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -44,38 +45,20 @@ class Verdict(StrEnum):
 class Fact:
     """One row of the doctor's table."""
 
-    name: str  # what was looked at
-    verdict: Verdict  # how it stands
     words: str  # what it is, in words
     fix: str = ""  # what to do about it; empty where there is nothing to do
     # whether nothing can be recorded without it, so that not knowing it leaves the whole question
     # open
     needed: bool = False
+    name: str = ""  # what was looked at; one without a name gets that of its check
+    verdict: Verdict = Verdict.OK  # how it stands
 
 
-def ok(words: str, *, name: str = "") -> Fact:
-    """Return a fact that is as it should be; one without a name gets that of its check."""
-    return Fact(name, Verdict.OK, words)
-
-
-def warning(words: str, fix: str, *, name: str = "") -> Fact:
-    """Return a fact that may spoil a recording, or part of it."""
-    return Fact(name, Verdict.WARNING, words, fix)
-
-
-def failed(words: str, fix: str, *, name: str = "") -> Fact:
-    """Return a fact that makes a recording impossible; every one has its fix."""
-    return Fact(name, Verdict.FAILED, words, fix, needed=True)
-
-
-def not_applicable(why: str, *, name: str = "") -> Fact:
-    """Return a fact that has no meaning on this machine."""
-    return Fact(name, Verdict.NOT_APPLICABLE, why)
-
-
-def unknown(why: str, fix: str = "", *, needed: bool = False, name: str = "") -> Fact:
-    """Return a fact that could not be found out."""
-    return Fact(name, Verdict.UNKNOWN, why, fix, needed)
+ok = Fact  # as it should be
+warning = partial(Fact, verdict=Verdict.WARNING)  # it may spoil a recording, or part of it
+failed = partial(Fact, verdict=Verdict.FAILED, needed=True)  # nothing can be recorded; has a fix
+not_applicable = partial(Fact, verdict=Verdict.NOT_APPLICABLE)  # it has no meaning here
+unknown = partial(Fact, verdict=Verdict.UNKNOWN)  # it could not be found out
 
 
 Look = Callable[[Surroundings], Fact | Iterable[Fact]]
@@ -93,11 +76,11 @@ class Check:
 def _elsewhere(only: str, at: Surroundings) -> str:
     """Say why a check has no meaning here; empty where it has one."""
     system = at.machine.system
-    if only == "mac" and not at.on_mac:
+    if only == "mac" and not at.machine.on_mac:
         return f"Only macOS has it, and this is {system}."
     if only == "xcode" and not at.has_xcode:
         return f"Xcode runs on macOS only, and this is {system}."
-    if only == "xctrace" and not (at.on_mac or at.has_xctrace):
+    if only == "xctrace" and not (at.machine.on_mac or at.has_xctrace):
         return "It matters to xctrace only, which is not here."
     return ""
 
@@ -121,7 +104,7 @@ def _host_recorder(_: Surroundings) -> Fact:
 
 def _system(at: Surroundings) -> Fact:
     machine = at.machine
-    if not at.on_mac:
+    if not at.machine.on_mac:
         name = machine.os if machine.system == platform.system() else ""
         return ok(f"{name or machine.system}, kernel {machine.release}")
     if not machine.os or not machine.os_build:
@@ -131,7 +114,7 @@ def _system(at: Surroundings) -> Fact:
 
 def _architecture(at: Surroundings) -> Fact:
     architecture = at.machine.architecture
-    if not at.on_mac:
+    if not at.machine.on_mac:
         return ok(architecture)
     if architecture == "arm64":
         return ok("arm64, native")
@@ -174,34 +157,15 @@ def _interpreter(at: Surroundings) -> Fact:
     executable = at.executable
     if not executable:
         return unknown("Python does not know its own path.", needed=True)
-    if _is_script(executable):
-        return failed(
-            f"{executable} is a script that starts Python: a recorder would trace the script.",
-            "Run tracekit with the interpreter that `python -c 'import sys; "
-            "print(sys.executable)'` prints.",
-        )
+    with suppress(OSError), Path(executable).open("rb") as file:
+        if file.read(2) == b"#!":
+            return failed(
+                f"{executable} is a script that starts Python: a recorder would trace the script.",
+                "Run tracekit with the interpreter that `python -c 'import sys; "
+                "print(sys.executable)'` prints.",
+            )
     real = os.path.realpath(executable)
     return ok(executable if real == executable else f"{executable}, which is {real}")
-
-
-def _python_on_path(at: Surroundings) -> Fact:
-    """Look at what `-- python3 …` would record: a shim of pyenv is a shell script."""
-    found = at.find("python3")
-    if found is None or not _is_script(found):
-        return ok(found or "none; workloads run with the interpreter above")
-    return warning(
-        f"{found} is a script that starts Python: `tracekit capture -- python3 …` would trace "
-        "the script. Workloads are not concerned.",
-        f"Name the interpreter itself: `-- {at.executable} …`.",
-    )
-
-
-def _is_script(path: str) -> bool:
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(2) == b"#!"
-    except OSError:
-        return False
 
 
 _ASK_MLX = """
@@ -217,7 +181,7 @@ _METAL = "mlx metal"
 def _mlx(at: Surroundings) -> Iterator[Fact]:
     answer = at.answer(at.executable, "-P", "-c", _ASK_MLX, seconds=_IMPORT_SECONDS)
     if not answer:
-        package = "mlx" if at.on_mac else "'mlx[cpu]'"
+        package = "mlx" if at.machine.on_mac else "'mlx[cpu]'"
         yield warning(
             "It cannot be imported, so the workloads cannot run; other programs can be recorded.",
             f"`{at.executable} -c 'import mlx.core'` says why; `pip install {package}` adds it.",
@@ -230,14 +194,14 @@ def _mlx(at: Surroundings) -> Iterator[Fact]:
         )
     except msgspec.MsgspecError:
         yield unknown(f"It answers {answer!r}.")
-        yield unknown("MLX does not say.", needed=at.on_mac, name=_METAL)
+        yield unknown("MLX does not say.", needed=at.machine.on_mac, name=_METAL)
         return
     yield ok(release)
     names = (str(device[key]) for key in ("device_name", "architecture") if device.get(key))
     shown = " ".join(names) or "unnamed"
     if metal:
         yield ok(f"available: {shown}", name=_METAL)
-    elif at.on_mac:
+    elif at.machine.on_mac:
         yield failed(
             "MLX finds no Metal device, so workloads run on the CPU and no GPU work is recorded.",
             "Use an arm64 Python on Apple silicon, outside of virtual machines, and MLX's wheel.",
@@ -341,7 +305,9 @@ def _other_recorders(at: Surroundings) -> Fact:
 
 
 def _disk(at: Surroundings, wanted: Path) -> Fact:
-    folder, traced = _existing(wanted), not _elsewhere("xctrace", at)
+    # or the nearest one above it that exists
+    places = (wanted.absolute(), *wanted.absolute().parents)
+    folder, traced = next(filter(Path.is_dir, places)), not _elsewhere("xctrace", at)
     try:
         least = floor(at.environment) if traced else _HOST_FLOOR
         free = at.free(folder)
@@ -355,12 +321,6 @@ def _disk(at: Surroundings, wanted: Path) -> Fact:
     lower = f" {VARIABLE}=2 lowers the floor to 2 GB." if traced else ""
     words = f"{words}; {least / _GIGABYTE:g} GB must stay free."
     return failed(words, f"Make room on that disk.{lower}")
-
-
-def _existing(folder: Path) -> Path:
-    """Return the folder, or the nearest one above it that exists."""
-    folder = folder.absolute()
-    return next(place for place in (folder, *folder.parents) if place.is_dir())
 
 
 def _staging_files(at: Surroundings) -> Fact:
@@ -393,7 +353,7 @@ def _nightly(at: Surroundings) -> Iterator[Fact]:
     else:
         yield ok(f"as a night wants it; readable: {', '.join(known) or 'nothing'}")
     if missing := not_known((state,)):
-        fix = _MONITOR if at.on_mac and "gpu_clock" in absences else ""
+        fix = _MONITOR if at.machine.on_mac and "gpu_clock" in absences else ""
         yield unknown(" ".join(missing), fix, name="nightly, unknown")
 
 
@@ -406,7 +366,6 @@ CHECKS: tuple[Check, ...] = (
     Check("gpu cores", _gpu_cores, "mac"),
     Check("metal switches", _metal_switches),
     Check("interpreter", _interpreter),
-    Check("python3 on PATH", _python_on_path),
     Check("mlx", _mlx),
     Check("developer folder", _developer_folder, "xcode"),
     Check("xctrace", _xctrace, "xcode"),

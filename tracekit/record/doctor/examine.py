@@ -226,13 +226,8 @@ class Diagnosis:
 
     def document(self) -> dict[str, Any]:
         """Return what `tracekit doctor --json` prints; see docs/reference/doctor.md."""
-        return {
-            "format": DIAGNOSIS_FORMAT,
-            "identity": msgspec.to_builtins(self.identity),
-            "facts": msgspec.to_builtins(self.facts),
-            "capabilities": msgspec.to_builtins(self.capabilities),
-            "exit_code": self.exit_code,
-        }
+        known = msgspec.to_builtins(self)
+        return {"format": DIAGNOSIS_FORMAT, **known, "exit_code": self.exit_code}
 
 
 def examine(
@@ -260,12 +255,7 @@ def examine(
 
 
 def probe_machine(surroundings: Surroundings, progress: Progress = quiet) -> Capabilities:
-    """Record the probe in each way that this machine offers.
-
-    Raises:
-        ToolError: There is no xctrace, or it cannot be used.
-        InterruptedRunError: Someone asked to stop.
-    """
+    """Record the probe in each way that this machine offers; raise ToolError without xctrace."""
     progress("Xcode")
     xctrace_here()
     return probe(choose("xctrace"), surroundings.identity, progress)

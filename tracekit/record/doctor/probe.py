@@ -29,11 +29,9 @@ WORK = Path(__file__).with_name("probe_work.py")
 _WARMUP = 3
 _SECONDS = 2.0  # of the probe's steady phase
 _DISPATCHES = 150  # of the probe in all
-WAYS: tuple[tuple[Mode, bool], ...] = (
-    ("launch", False),
-    ("attach", False),
-    ("launch", True),
-    ("attach", True),
+_MODES: tuple[Mode, ...] = ("launch", "attach")
+WAYS: tuple[tuple[Mode, bool], ...] = tuple(
+    (mode, counters) for counters in (False, True) for mode in _MODES
 )
 
 
@@ -49,9 +47,6 @@ def probe(
     """Record the probe in each way, and return what came of it.
 
     A way that fails is a result like any other. What was recorded is removed again.
-
-    Raises:
-        InterruptedRunError: Someone asked to stop.
     """
     combinations: list[Combination] = []
     for number, (mode, counters) in enumerate(ways, 1):

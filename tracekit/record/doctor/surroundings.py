@@ -13,7 +13,7 @@ from tracekit.base import Identity, TracekitError
 from tracekit.machine import Machine, State, look
 from tracekit.record.xctrace.claim import Free, Rival, free_bytes, rivals
 from tracekit.record.xctrace.command import Run, run
-from tracekit.record.xctrace.tool import Timeouts, Version, Xctrace, locate
+from tracekit.record.xctrace.tool import Version, Xctrace, locate
 from tracekit.workload import TRACES
 
 
@@ -21,28 +21,21 @@ from tracekit.workload import TRACES
 class Surroundings:
     """What a recording on a machine depends on; tests describe another one."""
 
-    machine: Machine = field(default_factory=Machine)  # the machine itself
-    run: Run = run  # how commands are run
-    patience: float = 60  # seconds that a tool of Xcode's may take to answer
-    # the environment variables
+    machine: Machine = field(default_factory=Machine)
+    run: Run = run
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    rivals: Callable[[], Iterable[Rival]] = rivals  # lists the other recorders that run
-    free: Free = free_bytes  # measures the free space where a folder is
+    rivals: Callable[[], Iterable[Rival]] = rivals
+    free: Free = free_bytes
     runs: Path = TRACES  # the folder in which runs land
     # the folder for temporary files, where xctrace stages recordings
     temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
-    executable: str = sys.executable  # this Python, as it calls itself
-    state: Callable[[], State] = look  # looks at what a night would want to know of the machine
-
-    @property
-    def on_mac(self) -> bool:
-        """Whether this is macOS."""
-        return self.machine.on_mac
+    executable: str = sys.executable
+    state: Callable[[], State] = look  # what a night would want to know of the machine
 
     @property
     def has_xcode(self) -> bool:
         """Whether there is anything to look for xctrace with."""
-        return self.on_mac or self.find("xcrun") is not None
+        return self.machine.on_mac or self.find("xcrun") is not None
 
     @property
     def has_xctrace(self) -> bool:
@@ -55,7 +48,7 @@ class Surroundings:
         if not self.has_xcode:
             return None
         try:
-            tool = locate(self.run, Timeouts(answer=self.patience))
+            tool = locate(self.run)
             _ = tool.version  # asked here, so that what it refuses is known
         except TracekitError as error:
             return error

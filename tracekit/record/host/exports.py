@@ -46,11 +46,8 @@ def write_rows(
     """Write a table, whole or not at all, in place of an export of it as XML; return the file.
 
     `columns` are the mnemonics of a row's cells, by default all that the table declares but for
-    those of a process; `process` is that of all rows.
-
-    Raises:
-        RecordingError: The file cannot be written.
-        ValueError: A row is shorter or longer than the table.
+    those of a process; `process` is that of all rows. Raise RecordingError where the file cannot
+    be written, ValueError where a row is shorter or longer than the table.
     """
     declared = {
         column.source: _TYPES[column.kind]
@@ -182,12 +179,7 @@ def write_events(report: WorkloadReport, origin: int, exports: Path, tables: Ite
 
 
 def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
-    """Write the TOC and every table that the recording holds; return warnings.
-
-    Raises:
-        RecordingError: There is no bundle, or a file cannot be written.
-        InputError: The bundle is damaged.
-    """
+    """Write the TOC and every table that the recording holds; return warnings."""
     exports, session = recording.exports, load_session(recording)
     samples = read_samples(recording.host_samples)
     report = account(recording)
@@ -217,27 +209,18 @@ def _write_steps(report: WorkloadReport, session: Session, exports: Path) -> Non
     then until it was seen complete. When work began after hand-over a host does not see.
     """
     origin, process, label = session.origin, session.process, report.workload
-    write_rows(
-        exports,
-        "submissions",
-        (
-            (step.start - origin, step.submitted - step.start, label, report.thread or None)
-            for step in report.steps
-        ),
-        columns=("start", "duration", "event-label", "thread.tid"),
-        process=process,
-    )
+    thread = report.thread or None
     channel = "CPU" if report.backend == "cpu" else f"{report.backend}, seen from the host"
-    write_rows(
-        exports,
-        "gpu_intervals",
-        (
-            (step.submitted - origin, step.completed - step.submitted, channel, None, label)
-            for step in report.steps
-        ),
-        columns=("start", "duration", "channel-name", "start-latency", "event-label"),
-        process=process,
-    )
+    submissions: list[Row] = []
+    intervals: list[Row] = []
+    for step in report.steps:
+        submissions.append((step.start - origin, step.submitted - step.start, label, thread))
+        lasted = step.completed - step.submitted
+        intervals.append((step.submitted - origin, lasted, channel, None, label))
+    columns = ("start", "duration", "event-label", "thread.tid")
+    write_rows(exports, "submissions", submissions, columns=columns, process=process)
+    columns = ("start", "duration", "channel-name", "start-latency", "event-label")
+    write_rows(exports, "gpu_intervals", intervals, columns=columns, process=process)
 
 
 def process_samples(samples: Sequence[Sample], origin: int) -> Iterator[Row]:

@@ -43,34 +43,23 @@ class Timeouts:
     # for a worker to finish its step and its account, past its time limit and past what it said
     # that its measurement of what recording costs may take
     grace: float = 20.0
-    interrupt: float = 10.0  # for a program to end after SIGINT
-    terminate: float = 5.0  # after SIGTERM
-    kill: float = 5.0  # after SIGKILL
-
-    @property
-    def policy(self) -> StopPolicy:
-        """How a program is stopped, and all that it started."""
-        signals = (
-            (signal.SIGINT, self.interrupt),
-            (signal.SIGTERM, self.terminate),
-            (signal.SIGKILL, self.kill),
-        )
-        return StopPolicy(signals, group=True)
+    # for a program to end after each signal
+    signals: tuple[tuple[int, float], ...] = (
+        (signal.SIGINT, 10.0),
+        (signal.SIGTERM, 5.0),
+        (signal.SIGKILL, 5.0),
+    )
 
 
 @dataclass
 class Listener:
-    """What the worker's marks have said so far, as far as a recorder must know.
-
-    `phase` is the worker's; `paused` says that it wants to run unrecorded for a while; `busy` is
-    the moment, in monotonic ns, up to which it means to be at work.
-    """
+    """What the worker's marks have said so far, as far as a recorder must know."""
 
     journal: Path | None
     phase: str = ""
-    steady: int | None = None
-    paused: bool = False
-    busy: int = 0
+    steady: int | None = None  # when that phase began, in monotonic ns
+    paused: bool = False  # it wants to run unrecorded for a while
+    busy: int = 0  # the moment, in monotonic ns, up to which it means to be at work
     _offset: int = 0
 
     def listen(self) -> bool:
@@ -126,14 +115,10 @@ class End(StrEnum):
 
 @dataclass(frozen=True)
 class Pace:
-    """How often to sample and how long to watch.
+    """How often to sample and how long to watch, in seconds."""
 
-    `limit` is in seconds: of a program that is not ours since the start, of a worker since its
-    steady phase began, which it ends by itself. `period` is the time between two samples.
-    """
-
-    period: float
-    limit: float
+    period: float  # between two samples
+    limit: float  # of a program since its start, of a worker of ours since its steady phase began
     timeouts: Timeouts
 
 
@@ -151,7 +136,7 @@ def watch(
         due = time.monotonic()
         while True:
             if listener.listen():
-                progress(listener.phase)
+                progress(phase_in_words(listener, pace.limit))
             if not listener.paused:
                 sampler.take()
             if not running():
@@ -162,6 +147,14 @@ def watch(
             time.sleep(max(0.0, due - time.monotonic()))
     except KeyboardInterrupt:
         return End.INTERRUPTED
+
+
+def phase_in_words(listener: Listener, limit: float) -> str:
+    """Return the worker's phase; of a steady one that outlasts its limit, in seconds, how long."""
+    length = (listener.busy - (listener.steady or 0)) / SECOND
+    if listener.phase == "steady" and length > 1.5 * limit:
+        return f"steady, {length:.0f} s for steps that are long"
+    return listener.phase
 
 
 def last_moment(begun: int, listener: Listener, pace: Pace) -> int:
@@ -239,8 +232,7 @@ class Ending:
 def settled(ending: Ending, journal: Path | None, recording: Recording) -> WorkloadReport | None:
     """Fold the worker's marks, and save them where it did not close its account itself.
 
-    Raises:
-        UsageError: The worker refused its parameters, so that nothing was recorded.
+    Raise UsageError where the worker refused its parameters, so that nothing was recorded.
     """
     if journal is None:
         return None
@@ -325,7 +317,7 @@ def _record(
     """Run the program and sample it; nothing that it started outlives the recording."""
     fresh(recording)
     begun = _begun("launched", pace)
-    policy, env = pace.timeouts.policy, {**os.environ, **target.env}
+    policy, env = StopPolicy(pace.timeouts.signals, group=True), {**os.environ, **target.env}
     try:
         with recording.host_output.open("wb") as out, recording.host_errors.open("wb") as err:
             child = supervisor.start(target.argv, policy, env=env, stdout=out, stderr=err)
@@ -375,17 +367,14 @@ def _begun(kind: Literal["launched", "attached"], pace: Pace) -> Session:
 class HostRecorder:
     """Runs a program, or finds one that runs, and samples it.
 
-    `period` is the time between two samples in seconds. A worker ends its steady phase by
-    itself after the request's time limit; any other program is ended then.
+    A worker ends its steady phase by itself after the request's time limit; any other program is
+    ended then.
     """
 
-    period: float = 0.025
+    period: float = 0.025  # seconds between two samples
     timeouts: Timeouts = field(default_factory=Timeouts)
 
-    @property
-    def name(self) -> str:
-        """The recorder's name."""
-        return "host"
+    name = "host"
 
     def version(self) -> str:
         """Return the version of tracekit, of which this recorder is a part."""
@@ -394,10 +383,8 @@ class HostRecorder:
     def record(self, request: Request, recording: Recording, progress: Progress) -> Recorded:
         """Record the target into `recording.host_bundle`; Ctrl-C ends it and keeps all.
 
-        Raises:
-            ToolError: The program cannot be started, or the process cannot be looked at.
-            UsageError: A worker says that its parameters are wrong.
-            RecordingError: The folder cannot be written.
+        Raise ToolError where the program cannot be started, or the process cannot be looked at,
+        UsageError where a worker says that its parameters are wrong.
         """
         pace = Pace(self.period, request.time_limit, self.timeouts)
         if isinstance(request.target, Attach):

@@ -15,20 +15,15 @@ from tracekit.workload import Journal
 
 @dataclass(frozen=True)
 class Sample:
-    """What the operating system said of a process at one moment.
+    """What the operating system said of a process at one moment."""
 
-    `at` is in monotonic ns, `cpu` in ns of CPU time so far, `memory` in resident bytes.
-    `machine` is the CPU time in ns that all processes have used so far. None is what this
-    system does not tell.
-    """
-
-    at: int
-    cpu: int
-    memory: int
+    at: int  # monotonic ns
+    cpu: int  # ns of CPU time so far
+    memory: int  # resident bytes
     threads: int
     voluntary: int
-    involuntary: int | None
-    machine: int
+    involuntary: int | None  # None where this system does not tell
+    machine: int  # ns of CPU time that all processes have used so far
 
 
 class Sampler:
@@ -41,12 +36,7 @@ class Sampler:
         self._journal = Journal(path)
 
     def take(self) -> None:
-        """Take one sample, unless the process is gone.
-
-        Raises:
-            ToolError: The process may not be looked at.
-            RecordingError: The file cannot take the sample.
-        """
+        """Take one sample, unless the process is gone; raise ToolError where it may not be seen."""
         try:
             sample = self._sample()
         except (psutil.NoSuchProcess, ProcessLookupError):

@@ -16,23 +16,18 @@ from tracekit.tables import Toc, TocRun, TocTable, toc_text
 
 @dataclass(frozen=True)
 class Session:
-    """One recording: of whom, when, and how it ended.
-
-    `origin` is the moment on the monotonic clock, in ns, that is time 0 of the trace, `end`
-    the last one; `started` and `ended` are the same in ISO 8601. `end` is 0 in a recording
-    that was never closed. `exit_status` is None when the process was not ours to wait for,
-    negative when a signal ended it.
-    """
+    """One recording: of whom, when, and how it ended."""
 
     pid: int
     name: str
     kind: Literal["launched", "attached"]
     arguments: tuple[str, ...] = ()
-    origin: int = 0
-    started: str = ""
-    end: int = 0
+    origin: int = 0  # the moment on the monotonic clock, in ns, that is time 0 of the trace
+    started: str = ""  # the same in ISO 8601
+    end: int = 0  # the last moment; 0 in a recording that was never closed
     ended: str = ""
     end_reason: str = ""
+    # negative when a signal ended it, None when the process was not ours to wait for
     exit_status: int | None = None
     time_limit: float = 0.0
     machine: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -83,11 +78,9 @@ def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int
     It says that tracekit's host recorder made it, with no template's name, so that nobody
     takes it for a trace of Instruments. Names of machine and user are left out. `last` is the
     last moment known, in monotonic ns, for a session that was never closed.
-
-    Raises:
-        RecordingError: The file cannot be written.
     """
     machine, status = session.machine, session.exit_status
+    ended = f"signal({-status})" if status is not None and status < 0 else f"exit({status})"
     system = " ".join(str(machine.get(key, "")) for key in ("system", "release")).strip()
     run = TocRun(
         number=1,
@@ -100,7 +93,7 @@ def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int
         target_type=session.kind,
         arguments=shlex.join(session.arguments) if session.kind == "launched" else "",
         exit_status="" if status is None else str(status),
-        termination_reason="" if status is None else _termination(status),
+        termination_reason="" if status is None else ended,
         start_date=session.started,
         end_date=session.ended,
         duration=round(max(0, (session.end or last) - session.origin) / 1e9, 6),
@@ -112,7 +105,3 @@ def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int
         tables=tuple(TocTable(place, schema) for place, schema in enumerate(schemas, start=1)),
     )
     write_whole(path, toc_text(Toc((run,))).encode())
-
-
-def _termination(status: int) -> str:
-    return f"signal({-status})" if status < 0 else f"exit({status})"

@@ -58,9 +58,7 @@ class AttachedWorker:
     def ready(self) -> Subject:
         """Return a worker that has warmed up and waits: the one from before if it still does.
 
-        Raises:
-            UsageError: The worker refused its parameters.
-            ToolError: It failed, or was not ready in time.
+        Raise UsageError where it refused its parameters, ToolError where it failed or was late.
         """
         # One that was let go may still say that it waits: it looks only now and then.
         if self._child is None or self._let_go or self._state().state != "waiting":
@@ -161,22 +159,20 @@ def start_worker(
 def report_of(child: Child | None, journal: Path, recording: Recording) -> WorkloadReport:
     """Return what a worker said, and how it ended where it could not say so itself."""
     report = fold(journal)
-    if not report.complete and child is not None:
-        report = unclosed(report, _end_in_words(child, recording))
-        save(recording.workload_file, report)
+    if report.complete or child is None:
+        return report
+    if child.killed:
+        said = "The workload did not end when it was asked to, and was killed."
+    else:
+        said = (
+            f"The workload ended with {exit_words(child.exit_status)} before it closed its account."
+        )
+        if words := last_words(_errors(recording)):
+            said = f"{said} Its last words: {words}"
+    report = unclosed(report, said)
+    save(recording.workload_file, report)
     return report
 
 
 def _errors(recording: Recording) -> Path:
     return recording.folder / "target-errors.txt"
-
-
-def _end_in_words(child: Child, recording: Recording) -> str:
-    if child.killed:
-        return "The workload did not end when it was asked to, and was killed."
-    code = child.exit_status
-    how = f"ended with {exit_words(code)}" if code is not None else "was still running"
-    words = last_words(_errors(recording))
-    return f"The workload {how} before it closed its account." + (
-        f" Its last words: {words}" if words else ""
-    )

@@ -79,16 +79,6 @@ _CRASHED = {1, 139, 141, -signal.SIGSEGV, -signal.SIGPIPE}
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """One try to record: how it ended, by which command line, and what was seen meanwhile."""
-
-    ended: Ended
-    argv: tuple[str, ...]
-    family: Family
-    left_staging: frozenset[Path]
-
-
-@dataclass(frozen=True)
 class Manner:
     """How to record."""
 
@@ -113,11 +103,11 @@ class Job:
 
 def attempts(
     job: Job, ready: Callable[[], Subject], line: Callable[[Subject], tuple[str, ...]]
-) -> Attempt:
+) -> "Vigil":
     """Record, and try again where it could not start for a reason that is known to pass.
 
     What a failed try left is kept, with its number in its name. Before each try, `ready` says
-    whom to record and `line` with which command line.
+    whom to record and `line` with which command line. Returned is the last try, ended.
     """
     target = job.request.target
     journal = target.journal if isinstance(target, Launch) else None
@@ -133,18 +123,20 @@ def attempts(
     return _attempt(job, ready(), line)
 
 
-def _attempt(job: Job, subject: Subject, line: Callable[[Subject], tuple[str, ...]]) -> Attempt:
-    before = staging_files()
+def _attempt(job: Job, subject: Subject, line: Callable[[Subject], tuple[str, ...]]) -> "Vigil":
     if isinstance(subject.target, Launch) and subject.target.journal is not None:
         job.claim.supervisor.expect_worker(subject.target.journal)
     vigil = Vigil(job, subject, line(subject))
-    ended = vigil.run()
-    left = job.manner.premises.remove_staging(staging_files() - before)
-    return Attempt(ended, vigil.argv, vigil.family, left)
+    vigil.ended = vigil.run()
+    vigil.left_staging = job.manner.premises.remove_staging(staging_files() - vigil.staged)
+    return vigil
 
 
 class Vigil:
-    """One process under watch: what it said, what it wrote, what it was sent."""
+    """One try to record: a process under watch, what it said, what it wrote, what it was sent."""
+
+    ended: Ended
+    left_staging: frozenset[Path]
 
     def __init__(self, job: Job, subject: Subject, argv: tuple[str, ...]) -> None:
         self.job, self.subject, self.argv = job, subject, argv
@@ -191,14 +183,9 @@ class Vigil:
                 self._send(self.escalation.next_signal(time.monotonic()))
             self.child.wait(self.job.manner.deadlines.poll)
         self._hear(ended=True)
-        return Ended(
-            self.account,
-            self.child.exit_status,
-            self.escalation.sent,
-            self.interrupted or asked(),
-            self.escalation.finished,
-            self.halted,
-        )
+        sent, finished = self.escalation.sent, self.escalation.finished
+        stopped = self.interrupted or asked()
+        return Ended(self.account, self.child.exit_status, sent, stopped, finished, self.halted)
 
     @property
     def _ended(self) -> bool:

@@ -161,12 +161,6 @@ class Rival:
     created: float = 0.0
     arguments: tuple[str, ...] | None = None
 
-    @property
-    def words(self) -> str:
-        """Which program it is and since when, in words; nobody is named, for pages quote it."""
-        since = f"{datetime.fromtimestamp(self.created).astimezone():%Y-%m-%d %H:%M:%S}"
-        return f"{self.name}, process {self.pid}, runs since {since}"
-
 
 def rivals(names: Iterable[str] = _NAMES) -> tuple[Rival, ...]:
     """Return the processes of these names."""
@@ -189,20 +183,21 @@ def refuse_rivals(found: Iterable[Rival]) -> tuple[str, ...]:
     """
     warnings: list[str] = []
     for rival in found:
-        if rival.name == "xctrace" and rival.arguments is not None:
-            if "record" in rival.arguments[1:]:
-                whose = f" under {rival.user}" if rival.user else ""
-                raise ToolError(
-                    f"Another recorder runs{whose}: {rival.words}.",
-                    hint="Only one recorder can run at a time. Wait for it; "
-                    f"`kill -INT {rival.pid}` makes it stop and save.",
-                )
-            continue
-        warnings.append(
-            f"{rival.words}; if it records too, only one of the two recordings has performance "
-            "data."
-        )
+        since = f"{datetime.fromtimestamp(rival.created).astimezone():%Y-%m-%d %H:%M:%S}"
+        words = f"{rival.name}, process {rival.pid}, runs since {since}"
+        if rival.name != "xctrace" or rival.arguments is None:  # nobody is named: pages quote it
+            warnings.append(
+                f"{words}; if it records too, only one of the two has performance data."
+            )
+        elif "record" in rival.arguments[1:]:
+            whose = f" under {rival.user}" if rival.user else ""
+            hint = f"Only one recorder can run at a time. Wait for it; {_stop(rival.pid)}"
+            raise ToolError(f"Another recorder runs{whose}: {words}.", hint)
     return tuple(warnings)
+
+
+def _stop(pid: int) -> str:
+    return f"`kill -INT {pid}` makes it stop and save."
 
 
 @contextmanager
@@ -210,11 +205,8 @@ def locked(folder: Path, where: Path) -> Generator[tuple[int | None, Holder | No
     """Hold the lock of this user on this machine, noted in `where`, to record into `folder`.
 
     The system frees it when the last process that has it open ends. The block gets the lock's
-    descriptor, and who held it before and did not give it back.
-
-    Raises:
-        ToolError: Someone else holds it; says who, since when and for what.
-        RecordingError: The file cannot be made.
+    descriptor, and who held it before and did not give it back. Raise ToolError where someone
+    else holds it: who, since when and for what.
     """
     why = "It makes sure that only one recording runs; let it be written."
     try:
@@ -232,7 +224,7 @@ def _held(holder: Holder | None) -> ToolError:
         return ToolError(
             f"Another recording runs: process {holder.pid}, since {holder.begun}, into "
             f"{holder.what}.",
-            hint=f"{wait} `kill -INT {holder.pid}` makes it stop and save.",
+            hint=f"{wait} {_stop(holder.pid)}",
         )
     return ToolError(
         f"The recording into {holder.what}, begun at {holder.begun}, is still being stopped and "
@@ -254,9 +246,7 @@ class Claim:
 def claimed(recording: Recording, premises: Premises) -> Generator[Claim]:
     """Claim the machine for as long as the block lasts.
 
-    Raises:
-        ToolError: Another recorder runs.
-        RecordingError: Too little of the disk is free, or the lock cannot be written.
+    Raise ToolError where another recorder runs, RecordingError where the disk is all but full.
     """
     places = (recording.folder, Path(tempfile.gettempdir()))
     with locked(recording.folder.absolute(), premises.notes) as (handle, stale):

@@ -124,10 +124,8 @@ Run = Callable[[tuple[str, ...], float], Completed]
 def run(argv: tuple[str, ...], timeout: float, supervisor: Supervisor | None = None) -> Completed:
     """Run a command to its end, in English, with nothing to read, and return what it said.
 
-    With a supervisor it does not outlive tracekit, even if that is killed.
-
-    Raises:
-        ToolError: It is not there, cannot be started, or did not end within `timeout` seconds.
+    With a supervisor it does not outlive tracekit, even if that is killed. Raise ToolError where
+    it cannot be started, or did not end within `timeout` seconds.
     """
     log.debug("run %s", shlex.join(argv))
     start = start_child if supervisor is None else supervisor.start

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import InputError, Recording, ToolError, UsageError, require
+from tracekit.base import InputError, Recording, ToolError, UsageError, nearest, require
 from tracekit.record.recorder import Attach, Launch, Request, running
 from tracekit.record.xctrace.command import target_environment
 from tracekit.record.xctrace.progress import Account
@@ -47,11 +47,8 @@ def select(request: Request, tool: Xctrace) -> Selection:
     Xctrace takes one template a recording, the last one given. There is no template of GPU
     counters in any Xcode; "Metal GPU Counters" is an instrument, added to a template. It is not
     added to a template file with a counter set of its own: its default set is the one that
-    chips reject.
-
-    Raises:
-        UsageError: Several templates, or one that this Xcode does not have.
-        ToolError: This xctrace does not know instruments.
+    chips reject. Raise UsageError for several templates, or one that this Xcode does not have,
+    ToolError for an xctrace that does not know instruments.
     """
     wishes = [name for name in request.templates if name.casefold() in _COUNTER_REQUESTS]
     templates = list(dict.fromkeys(name for name in request.templates if name not in wishes))
@@ -69,8 +66,9 @@ def select(request: Request, tool: Xctrace) -> Selection:
         if not path.exists():
             raise UsageError(f"There is no template file {path}.")
         template, own = str(path), _own_counters(path)
-    elif names := tool.names("templates"):
-        require(template, names, "template in this Xcode")
+    elif (names := tool.names("templates")) and template not in names:
+        hint = f"{nearest(template, names)} A template file is given by its path."
+        raise UsageError(f"There is no template in this Xcode {template!r}.", hint)
     if request.counters == "off":
         if wishes or own:
             raise UsageError("GPU counters are both asked for and switched off.")

@@ -85,10 +85,8 @@ def export(
 
     The table of the trace's clock is exported as well. A table that fails leaves the others
     alone; what is to be said of it is in the warnings that are returned. What is `seen` in
-    another way counts as rows, or as none, where something seems to be lacking.
-
-    Raises:
-        ToolError: The TOC cannot be exported, or no table could.
+    another way counts as rows, or as none, where something seems to be lacking. Raise ToolError
+    where the TOC cannot be exported, or no table could.
     """
     progress("table of contents")
     tool.toc(recording.bundle, recording.toc_file)

@@ -20,31 +20,23 @@ from tracekit.base import (
     reported,
 )
 from tracekit.record.event_export import align
-from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed, journal_of
+from tracekit.record.recorder import (
+    Attach,
+    Launch,
+    Progress,
+    Recorded,
+    Request,
+    Target,
+    Warmed,
+    journal_of,
+)
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.attached_worker import AttachedWorker
-from tracekit.record.xctrace.attempts import Attempt, Job, Manner, attempts
+from tracekit.record.xctrace.attempts import Job, Manner, Vigil, attempts
 from tracekit.record.xctrace.claim import claimed, staging_warning
-from tracekit.record.xctrace.command import (
-    NO_COUNTERS,
-    UNSUPPORTED_COUNTERS,
-    Completed,
-    failure,
-)
-from tracekit.record.xctrace.command_line import (
-    Selection,
-    Subject,
-    record_line,
-    select,
-    subject_of,
-)
-from tracekit.record.xctrace.exporting import (
-    Choose,
-    Seen,
-    counter_warnings,
-    export,
-    no_counters,
-)
+from tracekit.record.xctrace.command import NO_COUNTERS, UNSUPPORTED_COUNTERS, Completed, failure
+from tracekit.record.xctrace.command_line import Selection, Subject, record_line, select, subject_of
+from tracekit.record.xctrace.exporting import Choose, Seen, counter_warnings, export, no_counters
 from tracekit.record.xctrace.progress import State
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.record.xctrace.tool import Xctrace
@@ -73,7 +65,7 @@ def judge(
     xctrace brings about itself at the time limit; 0 can come with an empty bundle; 2 leaves a
     bundle that may hold something.
     """
-    account, when = ended.account, _STATES.get(ended.account.state, "")
+    account, when = ended.account, _STATES[ended.account.state]
     if ended.killed:
         return f"xctrace hung {when} and had to be killed; the recording may lack its end."
     if ended.halted:
@@ -94,7 +86,8 @@ def judge(
 
 def _launched_failed(ended: Ended, run: TocRun, report: WorkloadReport | None) -> str:
     stopped = ended.asked or ended.account.stopped or run.end_reason in _STOPPED
-    end = target_end(run)
+    good = run.exit_status in {"", "0"} and run.termination_reason in {"", "exit(0)"}
+    end = "" if good else run.termination_reason or f"exit status {run.exit_status}"
     if stopped or (ended.returncode != TARGET_FAILED and not end):
         return _workload_failed(report)
     if report is not None and report.complete and report.state == "done":
@@ -138,11 +131,17 @@ def warnings(ended: Ended) -> tuple[str, ...]:
     return tuple(found)
 
 
-def nothing_came(ended: Ended, argv: tuple[str, ...], why: str) -> ToolError:
+def early_end(ended: Ended, target: Target) -> tuple[str, ...]:
+    """Return a warning if a process that was attached to ended before its recording did."""
+    if not isinstance(target, Attach) or not ended.finished:
+        return ()
+    return (f"The process {target.pid} ended before the recording did.",)
+
+
+def nothing_came(ended: Ended, target: Target, argv: tuple[str, ...], why: str) -> ToolError:
     """Say why there is no bundle that can be opened."""
-    when = _STATES.get(ended.account.state, "")
-    text = "\n".join(ended.account.output)
-    complaints = "\n".join((*ended.account.complaints, why)).strip()
+    when, text = _STATES[ended.account.state], "\n".join(ended.account.output)
+    complaints = "\n".join((*ended.account.complaints, why, *early_end(ended, target))).strip()
     if ended.killed or ended.returncode is None:
         why = f"was stopped for {ended.halted}" if ended.halted else f"hung {when}"
         line = f"Run the line by hand, once; it may wait for a password. {shlex.join(argv)}"
@@ -153,18 +152,8 @@ def nothing_came(ended: Ended, argv: tuple[str, ...], why: str) -> ToolError:
     return ToolError(said, hint=quoted.hint)
 
 
-def target_end(run: TocRun) -> str:
-    """Say how the launched program ended, as the TOC knows it; empty for a good end."""
-    if run.exit_status in {"", "0"} and run.termination_reason in {"", "exit(0)"}:
-        return ""
-    return run.termination_reason or f"exit status {run.exit_status}"
-
-
 class XctraceRecorder:
-    """Records with Apple's xctrace; see docs/explanation/xctrace.md for what that takes.
-
-    `choose` says which tables to export, by Apple's names, of those that a recording has.
-    """
+    """Records with Apple's xctrace; see docs/explanation/xctrace.md for what that takes."""
 
     name = "xctrace"
 
@@ -173,17 +162,14 @@ class XctraceRecorder:
         self._manner = manner or Manner()
 
     def version(self) -> str:
-        """Return what `xctrace version` prints; the build in brackets is what counts."""
+        """Return what `xctrace version` prints."""
         return self._tool.version.text
 
     def record(self, request: Request, recording: Recording, progress: Progress) -> Recorded:
         """Record the target into the run's bundle, and check that the bundle can be opened.
 
-        Raises:
-            UsageError: A template, an instrument, a program or a process does not exist.
-            ToolError: Nothing came of it; xctrace's own words say why.
-            RecordingError: The folder holds a bundle already.
-            InterruptedRunError: It was stopped before anything was recorded.
+        Raise UsageError where a template, an instrument, a program or a process does not exist,
+        ToolError where nothing came of it, InterruptedRunError where it was stopped before.
         """
         if recording.bundle.exists():
             hint = "Record into a new folder."
@@ -199,33 +185,36 @@ class XctraceRecorder:
         attempt, report = self._attempt(job, selection)
         if report is not None:
             end_leftovers(reported(report.pid, report.start))
-        try:
-            run = self._open(attempt, job)
-        except KeyboardInterrupt:
-            return replace(
-                _recorded(job.request, attempt, TocRun(1), report, began=began),
-                end_reason=attempt.ended.account.stop_line,
-                interrupted=True,
-                warnings=("The bundle was saved, but not checked before someone asked to stop.",),
-            )
-        if isinstance(job.request.target, Launch) and run.target is not None:
+        run, ended, target = self._open(attempt, job), attempt.ended, job.request.target
+        launched = isinstance(target, Launch)
+        if launched and run.target is not None:
             end_leftovers(reported(run.target.pid))
-        ended, target = attempt.ended, job.request.target
-        failure = judge(ended, run, launched=isinstance(target, Launch), report=report)
+        failure = judge(ended, run, launched=launched, report=report)
         said = warnings(ended)
         if not any(text.startswith(NO_COUNTERS) for text in said):
             said = (*said, *counter_warnings(selection, run))
-        if isinstance(target, Attach) and ended.finished:
-            said = (*said, f"The process {target.pid} ended before the recording did.")
-        return replace(
-            _recorded(job.request, attempt, run, report, began=began),
+        by_us = ended.finished and ended.signals and not ended.interrupted
+        why = "The target had ended, so xctrace was asked to stop" if by_us else run.end_reason
+        before = (target.launch.argv,) if isinstance(target, Warmed) else ()
+        return Recorded(
+            targets=_targets(target, run, attempt, report),
+            command_lines=(*before, attempt.argv),
+            started=run.start_date or began,
+            ended=run.end_date or now(),
+            end_reason=why or ended.account.stop_line,
+            interrupted=ended.interrupted,
             clock=align(run.start_date, report.anchors if report else ()),
             failure=failure,
             hint=report.hint if report is not None and failure else "",
-            warnings=(*selection.warnings, *said, *staging_warning(attempt.left_staging)),
+            warnings=(
+                *selection.warnings,
+                *said,
+                *early_end(ended, target),
+                *staging_warning(attempt.left_staging),
+            ),
         )
 
-    def _attempt(self, job: Job, selection: Selection) -> tuple[Attempt, WorkloadReport | None]:
+    def _attempt(self, job: Job, selection: Selection) -> tuple[Vigil, WorkloadReport | None]:
         target, recording = job.request.target, job.recording
 
         def line(subject: Subject) -> tuple[str, ...]:
@@ -240,7 +229,7 @@ class XctraceRecorder:
         with closing(waiting) as worker:
             attempt = attempts(job, worker.ready, line)
         if worker.interrupted:
-            attempt = replace(attempt, ended=replace(attempt.ended, interrupted=True))
+            attempt.ended = replace(attempt.ended, interrupted=True)
         return attempt, worker.report()
 
     def export(
@@ -253,9 +242,7 @@ class XctraceRecorder:
     ) -> tuple[str, ...]:
         """Export the TOC and tables, those of `choose` if it is given; return warnings.
 
-        Raises:
-            RecordingError: The run has no bundle.
-            ToolError: The bundle cannot be exported.
+        Raise RecordingError where there is no bundle, ToolError where it cannot be exported.
         """
         if not recording.bundle.exists():
             raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
@@ -265,7 +252,7 @@ class XctraceRecorder:
         self._manner.premises.remove_staging()
         return remarks
 
-    def _open(self, attempt: Attempt, job: Job) -> TocRun:
+    def _open(self, attempt: Vigil, job: Job) -> TocRun:
         recording = job.recording
         why = f"There is no bundle at {recording.bundle}."
         if recording.bundle.exists():
@@ -283,36 +270,13 @@ class XctraceRecorder:
                 why = f"{recording.bundle} holds no run."
         if attempt.ended.interrupted:
             raise InterruptedRunError("Stopped before anything was recorded.")
-        raise nothing_came(attempt.ended, attempt.argv, why)
-
-
-def _recorded(
-    request: Request, attempt: Attempt, run: TocRun, report: WorkloadReport | None, *, began: str
-) -> Recorded:
-    """Return what is known of a recording that was saved, whether or not it is whole."""
-    ended, target = attempt.ended, request.target
-    by_us = ended.finished and ended.signals and not ended.interrupted
-    why = "The target had ended, so xctrace was asked to stop" if by_us else run.end_reason
-    launched = (target.launch.argv,) if isinstance(target, Warmed) else ()
-    return Recorded(
-        targets=_targets(request, run, attempt, report),
-        command_lines=(*launched, attempt.argv),
-        started=run.start_date or began,
-        ended=run.end_date or now(),
-        end_reason=why or ended.account.stop_line,
-        interrupted=ended.interrupted,
-    )
+        raise nothing_came(attempt.ended, job.request.target, attempt.argv, why)
 
 
 def _targets(
-    request: Request, run: TocRun, attempt: Attempt, report: WorkloadReport | None
+    target: Target, run: TocRun, attempt: Vigil, report: WorkloadReport | None
 ) -> tuple[Process, ...]:
-    if run.target is not None:
-        first = run.target
-    elif isinstance(request.target, Attach):
-        first = Process(request.target.pid)
-    elif report is not None and report.pid:
-        first = Process(report.pid, report.process)
-    else:
-        return ()
-    return (first, *attempt.family.descendants(first.pid))
+    attached = Process(target.pid) if isinstance(target, Attach) else None
+    worker = Process(report.pid, report.process) if report is not None and report.pid else None
+    first = run.target or attached or worker
+    return () if first is None else (first, *attempt.family.descendants(first.pid))

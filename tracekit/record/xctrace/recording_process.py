@@ -132,21 +132,16 @@ class Escalation:
 
     def next_signal(self, now: float) -> signal.Signals | None:
         """Return the next signal, or None where all were sent."""
-        if self.exhausted:
+        if self.sent == STOP_SIGNALS:
             return None
         number = len(self.sent)
         self.sent = STOP_SIGNALS[: number + 1]
         self._until = now + self._deadlines.signals[number]
         return STOP_SIGNALS[number]
 
-    @property
-    def exhausted(self) -> bool:
-        """Tell whether the last signal, which nothing can ignore, was sent."""
-        return self.sent == STOP_SIGNALS
-
     def hopeless(self, now: float) -> bool:
-        """Tell whether even the last signal did not help in its time."""
-        return self.exhausted and now >= self._until
+        """Tell whether even the last signal, which nothing can ignore, did not help in its time."""
+        return self.sent == STOP_SIGNALS and now >= self._until
 
 
 @dataclass(frozen=True)

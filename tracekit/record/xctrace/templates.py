@@ -48,11 +48,7 @@ class Overview:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What else to know."""
-        metal = ""
-        if not self.sections:
-            metal = "xctrace listed no template in a form that is known."
-        elif not self.metal_system_trace:
-            metal = "This Xcode lists no template Metal System Trace, so it cannot record GPU work."
+        no_metal = "This Xcode lists no template Metal System Trace, so it cannot record GPU work."
         counters = (
             f"GPU counters are no template: --counters on adds the instrument {GPU_COUNTERS}. "
             "Where a chip rejects its counters, a template file with a counter set may help: "
@@ -61,7 +57,7 @@ class Overview:
             else f"This Xcode has no instrument {GPU_COUNTERS}; counters come from a template file "
             "that was saved in Instruments with a counter set, by --template PATH."
         )
-        return tuple(filter(None, (metal, counters)))
+        return (counters,) if self.metal_system_trace else (no_metal, counters)
 
 
 def overview(tool: Xctrace, home: Path) -> Overview:
@@ -241,9 +237,8 @@ def draft(
 ) -> tuple[tuple[Change, ...], bytes]:
     """Return how a copy of a template differs, and its content; None leaves a setting as it is.
 
-    Raises:
-        UsageError: Nothing is to be changed, or the output exists or has another suffix.
-        InputError: The source is no template, or not built in the way that is known.
+    Raise UsageError where nothing is to be changed, or the output exists or has another suffix,
+    InputError where the source is no template, or not built in the way that is known.
     """
     wished = ((_COUNTER_PROFILE, counter_profile), (_SHADER_TIMELINE, shader_timeline))
     wanted = {key: value for keys, value in wished if value is not None for key in keys}

@@ -19,15 +19,14 @@ log = logging.getLogger(__name__)
 _BUILD = re.compile(r"\(([0-9A-Za-z]+)\)")
 _SECTION = re.compile(r"^== (.+) ==$")
 _SCHEMA = re.compile(r"[\w.-]+", re.ASCII)
-_BUILDS_OF_OTHER_XCODES = {17: 26}  # Apple skipped from 16 to 26; every other build agrees
+_BUILD_OF_26 = 17  # Apple skipped from 16 to 26; every other build agrees
 
 
 @dataclass(frozen=True)
 class Version:
     """What `xctrace version` prints; only the build in brackets tells versions apart.
 
-    The number before the bracket is not monotonic: Xcode 26.3 prints 26.0, Xcode 26.6 prints
-    16.0.
+    The number before it is not monotonic: Xcode 26.3 prints 26.0, Xcode 26.6 prints 16.0.
     """
 
     text: str
@@ -37,10 +36,8 @@ class Version:
     def xcode(self) -> int | None:
         """Xcode's major version, from the build; None where there is no build."""
         digits = re.match(r"\d+", self.build)
-        if digits is None:
-            return None
-        major = int(digits.group())
-        return _BUILDS_OF_OTHER_XCODES.get(major, major)
+        major = int(digits[0]) if digits else None
+        return 26 if major == _BUILD_OF_26 else major
 
 
 Listed = Literal["templates", "instruments"]
@@ -167,8 +164,7 @@ def locate(run: Run = run, timeouts: Timeouts = TIMEOUTS) -> Xctrace:
 def find_xctrace(run: Run = run) -> Xctrace | None:
     """Return xctrace where it can be used, else None; starts nothing where there is no `xcrun`.
 
-    Where there is `xcrun` but no usable xctrace, the reason is logged as a warning; `locate`
-    raises it.
+    Where there is `xcrun` but no usable xctrace, the reason, which `locate` raises, is logged.
     """
     if shutil.which("xcrun") is None:
         return None

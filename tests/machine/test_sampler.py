@@ -1,4 +1,4 @@
-"""Monitors beside a recording: what they print in pieces, too much of, or not at all."""
+"""Monitors beside a recording: what they print in pieces, or not at all; and what vmmap prints."""
 
 import plistlib
 import signal
@@ -8,17 +8,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
+from children import until_gone
 from fake_macmon import FOREVER, install_macmon
 from tracekit.machine.machine import Machine
-from tracekit.machine.monitors import Poll, choose
+from tracekit.machine.sampler import read_vmmap
 from tracekit.machine.sources import Reading, Taken
 from tracekit.record.observe import beside
 from tracekit.workload.journal import fold
-
-pytestmark = pytest.mark.processes
 
 PATIENCE = 30.0
 
@@ -35,10 +33,6 @@ def until(happened: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
 def pid_of(folder: Path) -> int:
     until(lambda: (folder / "pid").exists() and bool((folder / "pid").read_text()))
     return int((folder / "pid").read_text())
@@ -48,6 +42,7 @@ def values(file: Path, name: str) -> list[float]:
     return [gauge.value for gauge in fold(file).gauges if gauge.name == name]
 
 
+@pytest.mark.processes
 def test_what_a_monitor_says_becomes_gauges_and_it_ends_though_it_does_not_listen(
     tmp_path: Path,
 ) -> None:
@@ -57,14 +52,17 @@ def test_what_a_monitor_says_becomes_gauges_and_it_ends_though_it_does_not_liste
     with beside("auto", file, 10, with_macmon(tmp_path, deaf)) as reported:
         until(lambda: len(fold(file).gauges) >= 16)
         pid = pid_of(tmp_path)
-    assert gone(pid)
+    until_gone(pid)
     assert reported.remarks == ()
     assert (tmp_path / "arguments").read_text() == "pipe -s 7220 -i 500"
-    clocks = [one for one in fold(file).gauges if one.name == "gpu_clock"]
-    assert {(one.value, one.unit, one.source) for one in clocks} == {(1.398e9, "Hz", "macmon")}
+    clocks = [gauge for gauge in fold(file).gauges if gauge.name == "gpu_clock"]
+    assert {(clock.value, clock.unit, clock.source) for clock in clocks} == {
+        (1.398e9, "Hz", "macmon")
+    }
     assert before < clocks[0].at < clocks[1].at < time.monotonic_ns()
 
 
+@pytest.mark.processes
 def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path) -> None:
     program = install_macmon(tmp_path / "bin")
     script = (
@@ -79,12 +77,13 @@ def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path) -> None:
         until(lambda: bool(fold(tmp_path / "gauges.jsonl").gauges))
         process.send_signal(signal.SIGKILL)
     pid = pid_of(tmp_path / "bin")
-    until(lambda: gone(pid))
+    until_gone(pid)
 
 
 SAID = "open(here / 'said', 'w')\n"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("lines", "remark"),
     [
@@ -109,12 +108,13 @@ def test_what_goes_wrong_with_a_monitor_is_a_remark(
     with beside("auto", file, 10, with_macmon(tmp_path, lines)) as reported:
         until((tmp_path / "said").exists)
         if "exit" in lines:
-            until(lambda: gone(pid_of(tmp_path)))
+            until_gone(pid_of(tmp_path))
         elif "while" in lines:
             until(lambda: bool(reported.remarks))
-    assert [one for one in reported.remarks if remark in one], reported.remarks
+    assert any(remark in said for said in reported.remarks), reported.remarks
 
 
+@pytest.mark.processes
 def test_a_remark_is_said_once_and_not_too_many_are(tmp_path: Path) -> None:
     lines = (
         "for number in range(100):\n    say('again')\n    say(f'strange {number}')\n"
@@ -126,6 +126,7 @@ def test_a_remark_is_said_once_and_not_too_many_are(tmp_path: Path) -> None:
     assert len(set(reported.remarks)) == len(reported.remarks) == 8
 
 
+@pytest.mark.processes
 def test_what_cannot_be_started_or_written_disturbs_nobody(tmp_path: Path) -> None:
     machine = Machine("Darwin", lambda name: f"/nowhere/{name}", root=False)
     with beside("macmon", tmp_path / "gauges.jsonl", 10, machine) as reported:
@@ -137,6 +138,7 @@ def test_what_cannot_be_started_or_written_disturbs_nobody(tmp_path: Path) -> No
     assert "cannot be written" in reported.remarks[0]
 
 
+@pytest.mark.processes
 def test_sensors_are_looked_at_again_and_again(tmp_path: Path) -> None:
     degrees = iter(range(40, 1000))
 
@@ -164,6 +166,7 @@ def document(clock: float, pressure: str) -> bytes:
     )
 
 
+@pytest.mark.processes
 def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path) -> None:
     whole = [document(444.0, "Nominal"), document(1398.0, "Nominal"), document(1000.0, "Heavy")]
     printed = b"Machine model: Mac15,9\n" + b"\0".join([document(1.0, "Nominal"), *whole])
@@ -192,19 +195,59 @@ def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path) -> None
     )
 
 
+SUMMARY = """\
+Process:         python3.12 [4711]
+Path:            /opt/python/bin/python3.12
+
+Physical footprint:         5.0G
+Physical footprint (peak):  9.0G
+----
+
+ReadOnly portion of Libraries: Total=579.0M resident=421.4M(73%)
+Writable regions: Total=5.3G written=267.1M(5%) resident=4.8G(90%) swapped_out=0K(0%)
+
+                                VIRTUAL RESIDENT    DIRTY  SWAPPED VOLATILE   NONVOL    EMPTY   REGION
+REGION TYPE                        SIZE     SIZE     SIZE     SIZE     SIZE     SIZE     SIZE    COUNT (non-coalesced)
+===========                     ======= ========    =====  ======= ========   ======    =====  =======
+IOAccelerator                       64K      64K      64K       0K       0K       0K       0K        2
+IOAccelerator (graphics)           4.8G     4.5G     4.2G      16K       0K     4.8G    4496K     1144
+MALLOC_LARGE                      8.9M     7.8M     7.8M     1.1M       0K       0K       0K      106         see MALLOC ZONE table below
+Stack                             56.0M      96K      96K       0K       0K       0K       0K        7
+===========                     ======= ========    =====  ======= ========   ======    =====  =======
+TOTAL                              6.4G     5.0G    13.5M     5.0G       0K     4.8G    4496K     3488
+
+                                 VIRTUAL   RESIDENT      DIRTY    SWAPPED ALLOCATION      BYTES
+MALLOC ZONE                         SIZE       SIZE       SIZE       SIZE      COUNT  ALLOCATED
+DefaultMallocZone_0x10bd4c000      94.4M      19.3M      19.3M         0K      60000      60.4M
+"""  # noqa: E501  as vmmap prints it
+
+
+def read(text: str) -> tuple[int | None, int | None]:
+    asked: list[tuple[str, ...]] = []
+
+    def answer(command: tuple[str, ...], _: float) -> bytes:
+        asked.append(command)
+        return text.encode()
+
+    found = read_vmmap(4711, Machine("Darwin", answer=answer))
+    assert asked == [("/usr/bin/vmmap", "-summary", "4711")]
+    return found["footprint"], found["accelerator"]
+
+
+def test_the_footprint_and_what_the_gpus_regions_have_resident_are_read() -> None:
+    assert read(SUMMARY) == (5 * 2**30, round(4.5 * 2**30) + 64 * 2**10)
+
+
 @pytest.mark.parametrize(
-    ("printed", "found", "remark"),
+    "text",
     [
-        (b'"name"="\xff" "PerformanceStatistics"={"Device Utilization %"=7}\n', [0.07], ""),
-        (b"", [], "ioreg: no accelerator"),
+        SUMMARY.replace("Physical", "Other").replace("VIRTUAL RESIDENT", "RESIDENT VIRTUAL"),
+        "REGION TYPE    PAGES   COUNT\nIOAccelerator  128     3\n",
+        "     VIRTUAL RESIDENT\nREGION TYPE PAGES PAGES COUNT\nIOAccelerator 128 64 3\n",
+        SUMMARY.replace("Physical", "Other").replace("IOAcc", "Acc"),
+        "vmmap: no such process\n",
     ],
+    ids=["other-columns", "columns", "pages", "regions", "no-table"],
 )
-def test_what_ioreg_prints_may_be_no_text_or_nothing(
-    printed: bytes, found: list[float], remark: str
-) -> None:
-    machine = Machine("Darwin", lambda _: None, root=False, answer=lambda *_: printed)
-    monitor, _ = choose("ioreg", machine, 10)
-    assert isinstance(monitor, Poll)
-    taken = monitor.look()
-    assert [one.value for one in taken.readings] == found
-    assert remark in "".join(taken.remarks)
+def test_what_is_not_said_in_bytes_is_not_known(text: str) -> None:
+    assert read(text) == (None, None)

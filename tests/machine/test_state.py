@@ -3,8 +3,19 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tracekit.machine.state import JUDGED, State, StateLimits, contaminated, unjudged, unknown
+from tracekit.machine.state import (
+    JUDGED,
+    State,
+    StateLimits,
+    absent,
+    contaminated,
+    joined,
+    unjudged,
+    unknown,
+)
 
 AT = "2026-11-20T02:30:00.000+00:00"
 ANYTHING = StateLimits(
@@ -24,11 +35,11 @@ def judge(before: State, after: State, *seen: State, **limits: float | bool | No
 
 
 def test_slow_calibration_is_compared_with_the_fastest_of_the_session() -> None:
-    seen = [state(calibration=one) for one in (100, 101, 102, 110)]
+    seen = [state(calibration=value) for value in (100, 101, 102, 110)]
     [reason] = judge(state(calibration=102), state(calibration=124), *seen, calibration=0.15)
     assert reason.startswith("Fixed work took 22.8 % longer than at its fastest in this session; ")
     assert not judge(state(calibration=102), state(calibration=116), *seen, calibration=0.15)
-    lucky = [state(calibration=one) for one in (50, 100, 100, 100)]
+    lucky = [state(calibration=value) for value in (50, 100, 100, 100)]
     assert not judge(state(calibration=100), state(calibration=105), *lucky, calibration=0.15)
     assert judge(state(calibration=100), state(calibration=200), calibration=0.15)
     assert not judge(state(calibration=100), state(calibration=110), calibration=0.15)
@@ -42,7 +53,7 @@ def test_states_that_are_in_what_was_seen_count_once() -> None:
 
 
 def test_a_low_clock_is_held_against_the_highest_of_the_session() -> None:
-    seen = [state(gpu_clock=one * 1e9) for one in (1.4, 1.39, 1.38, 1.0)]
+    seen = [state(gpu_clock=value * 1e9) for value in (1.4, 1.39, 1.38, 1.0)]
     [reason] = judge(state(), state(gpu_clock=1.21e9), *seen, clock=0.05)
     assert reason.startswith("The GPU's clock was 12.9 % lower than at its highest")
     assert "(1.21 GHz against 1.39 GHz)" in reason
@@ -73,18 +84,13 @@ def test_each_reason_has_its_numbers_and_its_limit(
     assert not judge(tired, tired)
 
 
-def test_a_limit_is_met_at_the_limit() -> None:
+def test_a_limit_is_met_at_the_limit_and_nothing_is_where_nobody_looked() -> None:
     at = state(load=0.5, gpu_others=0.05, memory_free=1 << 30, thermal_pressure=0)
     assert contaminated(at, at, (), StateLimits()) == ()
     assert not judge(state(mains=0, battery=0.2), QUIET, battery=0.2)
-
-
-def test_where_nobody_looked_nothing_is_contaminated() -> None:
     assert contaminated(None, None, (), StateLimits()) == ()
     assert contaminated(State(AT), None, (QUIET,), StateLimits()) == ()
-
-
-def test_on_mains_no_charge_is_too_little() -> None:
+    # on mains no charge is too little
     assert not judge(state(mains=1, battery=0.01), QUIET, battery=0.5)
     assert not judge(state(battery=0.01), QUIET, battery=0.5)
 
@@ -104,8 +110,31 @@ def test_what_nobody_could_tell_is_said_once_with_its_reason() -> None:
 
 def test_a_night_says_in_one_sentence_what_nobody_could_tell() -> None:
     blind = State(AT, {"load": 0.1}, dict.fromkeys(set(JUDGED) - {"load"}, "why."))
-    part = replace(QUIET, readings={one: 1.0 for one in JUDGED if one not in {"mains", "load"}})
+    part = replace(QUIET, readings={name: 1.0 for name in JUDGED if name not in {"mains", "load"}})
     assert unjudged([QUIET]) == unjudged([blind, QUIET]) == unjudged([]) == ""
     assert unjudged([blind, part]).startswith(
         "Not known here, and so not judged: whether the machine is on mains. "
     )
+
+
+names = st.sampled_from(("a", "b", "c"))
+parts = st.builds(
+    State,
+    st.just(""),
+    st.dictionaries(names, st.floats(0, 1)),
+    st.dictionaries(names, st.just("why")),
+)
+
+
+def test_the_first_reading_counts_and_a_reading_goes_before_any_reason() -> None:
+    first = State("", {"a": 1.0}, {"b": "not here"})
+    second = State("", {"a": 2.0, "b": 3.0}, {"c": "nowhere"})
+    assert joined(first, second, at="now") == State("now", {"a": 1.0, "b": 3.0}, {"c": "nowhere"})
+    assert absent("why", "a", "b").absences == {"a": "why", "b": "why"}
+
+
+@given(st.lists(parts))
+def test_nothing_is_both_known_and_absent(some: list[State]) -> None:
+    joint = joined(*some)
+    assert not joint.readings.keys() & joint.absences.keys()
+    assert joint.readings.keys() == {name for part in some for name in part.readings}

@@ -1,4 +1,4 @@
-"""Relative errors of literal arrays."""
+"""Relative errors of literal arrays, and the types of elements that have bounds."""
 
 import math
 
@@ -8,6 +8,9 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.base.tolerances import BOUNDS, accepted, as_float64, relative_error
+from tracekit.ops.kernels import DTYPES as OF_KERNELS
+from tracekit.ops.kernels import METAL_TYPES
+from tracekit.workload.parameters import DTYPES, ITEMSIZES
 
 Rows = list[list[float]]
 
@@ -29,6 +32,7 @@ def test_the_relative_error(out: Rows, expected: Rows, error: float) -> None:
 
 
 def test_arrays_of_two_shapes_do_not_compare() -> None:
+    assert relative_error(np.zeros((0, 2)), np.zeros((0, 2))) == 0
     with pytest.raises(ValueError, match=r"\[1, 2\] and \[2, 1\]"):
         relative_error(np.zeros((1, 2)), np.zeros((2, 1)))
 
@@ -55,3 +59,9 @@ def test_no_bit_is_lost_on_the_way_to_numpy(dtype: mx.Dtype) -> None:
     exact = as_float64(mx.array([1.0, -0.3, 3e4]).astype(dtype))
     assert exact.dtype == np.float64
     assert mx.array(exact.astype(np.float32)).astype(dtype).tolist() == exact.tolist()
+
+
+def test_types_are_as_large_as_mlx_has_them_and_kernels_are_made_for_the_same() -> None:
+    assert {name: getattr(mx, name).size for name in DTYPES} == dict(ITEMSIZES)
+    assert {getattr(mx, name) for name in DTYPES} == set(OF_KERNELS) == set(METAL_TYPES)
+    assert set(BOUNDS) == set(DTYPES)

@@ -1,0 +1,166 @@
+"""Processes: told from others of their number, started, stopped, and what they left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from children import until_gone
+from tracekit.base.processes import (
+    Child,
+    StopPolicy,
+    _gate,
+    exit_words,
+    found,
+    kill_group,
+    last_words,
+    reported,
+    runs,
+    shield_signals,
+    start_child,
+    start_of,
+)
+
+DEAF = "trap '' INT TERM; echo ready; while :; do sleep 0.1; done"
+LIFELINE = "echo ready; cat; exit 7"
+
+
+@pytest.mark.processes
+def test_a_process_is_known_by_its_number_and_start() -> None:
+    code = "import sys; from tracekit.base.processes import start_of; print(start_of({}))"
+    asked = (sys.executable, "-c", code.format(os.getpid()))
+    said = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert int(said.stdout) == start_of(os.getpid())  # another process reads the same
+    with subprocess.Popen(("sleep", "60")) as sleeper:
+        process, start = psutil.Process(sleeper.pid), start_of(sleeper.pid)
+        assert found(sleeper.pid, start) == process
+        assert found(sleeper.pid, start - 1) is found(sleeper.pid, start + 1) is None
+        # one that was named with its start is that one or none; else it is no older than we are
+        assert reported(sleeper.pid, start) == reported(sleeper.pid) == (process,)
+        assert reported(os.getpid()) == (psutil.Process(),)
+        assert reported(sleeper.pid, start + 1) == ()
+        assert reported(os.getppid()) == reported(0) == reported(-1) == ()
+        assert runs(process)
+        sleeper.kill()
+        while process.status() != psutil.STATUS_ZOMBIE:
+            pass
+        assert not runs(process)
+    assert not runs(process)
+    assert found(sleeper.pid, start) is None
+    assert reported(sleeper.pid, start) == ()
+    with pytest.raises(psutil.NoSuchProcess):
+        start_of(sleeper.pid)
+
+
+def child(line: str, policy: StopPolicy) -> Child:
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    made = start_child(["sh", "-c", line], policy, env=os.environ, stdout=pipe, stderr=null)
+    assert made.process.stdout is not None
+    made.process.stdout.readline()
+    return made
+
+
+@pytest.mark.processes
+def test_stop_signals_come_in_order_and_a_lifeline_before_them() -> None:
+    policy = StopPolicy(((signal.SIGINT, 0.05), (signal.SIGTERM, 0.05), (signal.SIGKILL, 5.0)))
+    deaf = child(DEAF, policy)
+    assert not deaf.stop()
+    assert (deaf.exit_status, deaf.killed) == (-signal.SIGKILL, True)
+    deaf.clean_up()
+    policy = StopPolicy(((0, 20.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)), lifeline=True)
+    listening = child(LIFELINE, policy)
+    assert listening.stop()
+    assert (listening.exit_status, listening.killed) == (7, False)
+    assert listening.stop()  # again, it has ended
+    listening.clean_up()
+
+
+def test_signals_are_sent_until_one_helps() -> None:
+    policy, sent = StopPolicy(((2, 1.0), (15, 2.0), (9, 3.0))), list[object]()
+
+    def ended(seconds: float) -> bool:
+        sent.append(seconds)
+        return seconds == 2.0
+
+    assert policy.escalate(sent.append, ended) == 15
+    assert sent == [2, 1.0, 15, 2.0]
+    assert policy.escalate(sent.append, lambda _: False) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (0, "exit code 0"), (54, "exit code 54"), (-9, "signal SIGKILL"), (-250, "signal 250"),
+        (139, "signal SIGSEGV"), (None, "no exit code"),
+    ],
+)  # fmt: skip
+def test_how_a_process_ended(status: int | None, words: str) -> None:
+    assert exit_words(status) == words
+
+
+def test_last_words_are_the_end_of_what_was_written_since(tmp_path: Path) -> None:
+    file = tmp_path / "said"
+    assert last_words(file) == ""
+    file.write_bytes(b"before\n" + b"x" * 3000 + b" end\xff\n")
+    assert last_words(file) == "x" * (2000 - 6) + " end\ufffd"
+    assert last_words(file, 3007) == "end\ufffd"
+
+
+@pytest.mark.processes
+def test_what_a_process_left_behind_is_killed() -> None:
+    argv = ["sh", "-c", "sleep 60 & echo $!"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        left = int(process.stdout.readline())
+        process.wait()
+        assert psutil.Process(left).is_running()
+        kill_group(process)
+    until_gone(left)
+
+
+@pytest.mark.processes
+def test_variables_of_the_linker_reach_a_program_through_a_shell_that_has_lost_them() -> None:
+    """As the shell of macOS has, that is the gate."""
+    odd, path = "it's $HOME; a", {"PATH": os.environ["PATH"]}
+    gate = _gate({**path, "DYLD_LIBRARY_PATH": odd, "DYLDX": "no"}, reads=False)
+    code = "import os, sys; print([os.environ.get(x) for x in sys.argv[1:]], sys.stdin.read())"
+    argv = (*gate, sys.executable, "-c", code, "DYLD_LIBRARY_PATH", "DYLDX")
+    said = subprocess.run(
+        argv, env=path, input="\nmore", capture_output=True, text=True, check=True
+    )
+    assert said.stdout == f"{[odd, None]} \n"  # and nothing of what the gate reads
+    silent = subprocess.run(argv, env=path, input="", capture_output=True, text=True, check=False)
+    assert (silent.returncode, silent.stdout) == (1, "")  # tracekit is gone
+
+
+def test_a_signal_comes_when_the_process_is_known() -> None:
+    done: list[str] = []
+
+    def start() -> None:
+        with shield_signals():
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("started")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert done == ["started"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_where_no_signal_comes_nothing_is_put_off() -> None:
+    seen: list[object] = []
+
+    def work() -> None:
+        with shield_signals():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]

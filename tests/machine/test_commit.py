@@ -1,0 +1,80 @@
+"""Which commit was run, and whether more may have been run than it holds."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tracekit.machine.commit import git_commit, is_dirty
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    settings = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
+    argv = ["git", *settings, *arguments]
+    done = subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.processes
+def test_a_commit_is_that_of_the_folder_and_says_whether_it_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, hooked = tmp_path / "asked", tmp_path / "hooked"
+    for place in (folder, hooked):
+        place.mkdir()
+        _git(place, "init", "-q")
+    assert git_commit(folder) == ""
+    file = folder / "a"
+    file.write_text("1")
+    _git(folder, "add", "a")
+    _git(folder, "commit", "-qm", "First")
+    commit = _git(folder, "rev-parse", "HEAD")
+    _git(hooked, "commit", "-q", "--allow-empty", "-m", "other")
+    monkeypatch.setenv("GIT_DIR", str(hooked / ".git"))  # as in a hook of another one
+    monkeypatch.setenv("GIT_WORK_TREE", str(hooked))
+    assert git_commit(folder) == commit
+    file.write_text("2")
+    assert git_commit(folder) == f"{commit}-dirty"
+    file.write_text("1")
+    (folder / "mine.py").write_text("1")
+    assert git_commit(folder) == f"{commit}-dirty"
+    (folder / ".gitignore").write_text("mine.py\n")
+    assert git_commit(folder) == commit, "what is ignored is said to be no part of it"
+    assert git_commit(tmp_path) == git_commit(tmp_path / "missing") == ""
+
+
+@pytest.mark.parametrize("status", ["exit 128", "exec sleep 600"], ids=["fails", "is slow"])
+def test_a_tree_of_which_git_cannot_tell_is_not_clean(
+    status: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "git"
+    program.write_text(f'#!/bin/sh\ncase "$*" in *status*) {status};; *) echo 1a2b3c4;; esac\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr("tracekit.machine.commit._SECONDS", 1)
+    assert git_commit(tmp_path) == "1a2b3c4-unknown"
+
+
+@pytest.mark.parametrize(
+    ("status", "dirty"),
+    [
+        ("", False),
+        (" M a\0", True),
+        ("R  b\0a\0", True),
+        ("?? kernels/new.metal\0", True),
+        ("?? Makefile\0", True),
+        ("?? sub/\0", True),
+        ("?? shape.json\0", True),
+        ("?? recording.json\0?? mine.py\0", True),
+        ("?? runs/a/recording.json\0?? runs/a/exports/toc.json\0?? runs/mine.py\0", True),
+        ("?? runs/a/recording.json\0?? runs/a/exports/toc.json\0", False),
+        ("?? nights/n1/night.json\0?? nights/n1/decode/c-1/worker.json\0", False),
+        ("?? nights/history.db\0?? nights/history.db-wal\0?? nights/nightly.log.1\0", False),
+        ("?? tracekit.toml\0", False),
+        ("?? gate.xml\0?? gate.sarif\0?? gate.md\0?? nights/trend.html\0", False),
+        ("?? x.trace/corespace/run1/core/stores/bulkstore\0", False),
+        ("?? .venv/lib/one.py\0?? nights/.night.lock\0", False),
+    ],
+)
+def test_what_tracekit_wrote_makes_no_tree_dirty(status: str, *, dirty: bool) -> None:
+    assert is_dirty(status) is dirty

@@ -1,0 +1,249 @@
+"""What each monitor prints, as it is documented and otherwise, and which one is read."""
+
+import json
+import plistlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tracekit.machine.machine import Machine
+from tracekit.machine.monitors import (
+    Poll,
+    Stream,
+    choose,
+    read_ioreg,
+    read_macmon,
+    read_powermetrics,
+)
+from tracekit.machine.sources import Reading, Taken
+
+M2 = (
+    "+-o AGXAcceleratorG14G  <class AGXAcceleratorG14G, id 0x10000054f, registered, matched>\n"
+    "    {\n"
+    '      "PerformanceStatistics" = {"In use system memory (driver)"=0,"Alloc system memory"'
+    '=2930081792,"Tiler Utilization %"=54,"recoveryCount"=0,"Renderer Utilization %"=53,'
+    '"Device Utilization %"=56,"In use system memory"=855785472}\n'
+    '      "model" = "Apple M2"\n'
+    "    }\n"
+)
+OTHER = '"PerformanceStatistics" = {"Device Utilization %"=70,"In use system memory"=1}\n'
+STRANGE = '"PerformanceStatistics" = {"GPU Busy %"=7,"Commands"=12}'
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "remark"),
+    [
+        (
+            M2,
+            {
+                "gpu_active": (0.56, "ratio"), "gpu_renderer_active": (0.53, "ratio"),
+                "gpu_tiler_active": (0.54, "ratio"), "gpu_memory": (855785472, "bytes"),
+            },
+            "",
+        ),
+        (M2 + OTHER, {"gpu_active": (0.7, "ratio"), "gpu_memory": (1, "bytes")}, ""),  # the busiest
+        (STRANGE, {}, "none of the statistics is known; there are: Commands, GPU Busy %."),
+        ("", {}, "no accelerator has PerformanceStatistics."),
+    ],
+)  # fmt: skip
+def test_ioreg_tells_what_its_chip_does(
+    text: str, values: dict[str, tuple[float, str]], remark: str
+) -> None:
+    taken = read_ioreg(text)
+    found = {reading.name: (round(reading.value, 6), reading.unit) for reading in taken.readings}
+    assert found == values
+    assert taken.remarks == ((f"ioreg: {remark}",) if remark else ())
+
+
+LINE: dict[str, Any] = {
+    "timestamp": "2026-02-24T20:38:15.427569+00:00",
+    "temp": {"cpu_temp_avg": 43.5, "gpu_temp_avg": 36.25},
+    "memory": {"ram_total": 25769803776, "ram_usage": 20985479168},
+    "fans": [{"name": "fan0", "rpm": 999, "max_rpm": 4900}],
+    "gpu_freq_mhz": 1398,
+    "gpu_active_ratio": 0.875,
+    "cpu_power": 2.5,
+    "gpu_power": 17.25,
+    "ane_power": 0.0,
+    "sys_power": 31.5,
+    "ram_power": 1.25,
+}
+MACMON = {
+    Reading("gpu_clock", 1.398e9, "Hz"),
+    Reading("gpu_active", 0.875, "ratio"),
+    Reading("gpu_power", 17.25, "W"),
+    Reading("cpu_power", 2.5, "W"),
+    Reading("memory_power", 1.25, "W"),
+    Reading("system_power", 31.5, "W"),
+    Reading("gpu_temperature", 36.25, "°C"),
+    Reading("cpu_temperature", 43.5, "°C"),
+}
+
+
+def macmon(**changes: Any) -> Taken:
+    """Read a line with other fields; None leaves one out."""
+    fields = {name: value for name, value in {**LINE, **changes}.items() if value is not None}
+    return read_macmon(json.dumps(fields).encode() + b"\n")
+
+
+def test_a_line_of_macmon_is_read_whole_and_before_0_8_the_gpu_was_a_pair() -> None:
+    assert macmon() == Taken(macmon().readings)
+    assert set(macmon().readings) == MACMON
+    old = macmon(gpu_freq_mhz=None, gpu_active_ratio=None, gpu_usage=[461, 0.5])
+    assert old.remarks == ()
+    ours = {Reading("gpu_clock", 461e6, "Hz"), Reading("gpu_active", 0.5, "ratio")}
+    assert set(old.readings) - MACMON == ours
+
+
+@pytest.mark.parametrize(
+    ("changes", "lacking"),
+    [
+        *(({"gpu_power": value}, "gpu_power") for value in ("17 W", True, [17.25])),
+        ({"temp": None}, "temp/gpu_temp_avg, temp/cpu_temp_avg"),
+        *(
+            (
+                {"gpu_freq_mhz": None, "gpu_active_ratio": None, "gpu_usage": pair},
+                "gpu_freq_mhz" + ", gpu_active_ratio" * (pair != ["fast", 0.5]),
+            )
+            for pair in ([461], ["fast", 0.5], 461)
+        ),
+    ],
+)
+def test_what_is_not_there_or_no_number_costs_only_itself(
+    changes: dict[str, Any], lacking: str
+) -> None:
+    taken = macmon(**changes)
+    assert taken.remarks == (f"macmon: there is no number at {lacking}.",)
+    assert len(taken.readings) == 8 - lacking.count(",") - 1
+
+
+@pytest.mark.parametrize("text", [b"error: no Apple silicon\n", b"[1, 2]\n", b'{"gpu', b"\n"])
+def test_a_line_that_is_no_object_is_reported_with_its_beginning(text: bytes) -> None:
+    [remark] = read_macmon(text).remarks
+    assert remark == f"macmon: a line is no object of JSON; it begins {text.decode()!r}."
+
+
+PROCESSOR: dict[str, Any] = {
+    "clusters": [{"name": "E-Cluster", "freq_hz": 9.6e8, "idle_ratio": 0.9}],
+    "cpu_power": 993.0,
+    "gpu_power": 17_250.0,
+    "combined_power": 18_250.0,
+}
+GPU = {"freq_hz": 1398.5, "idle_ratio": 0.25, "dvfm_states": []}
+DOCUMENT = {
+    "is_delta": True,
+    "elapsed_ns": 500_000_000,
+    "thermal_pressure": "Nominal",
+    "processor": PROCESSOR,
+    "gpu": GPU,
+}
+POWERMETRICS = {
+    "gpu_clock": (1398.5e6, "Hz"),
+    "gpu_active": (0.75, "ratio"),
+    "gpu_power": (17.25, "W"),
+    "cpu_power": (0.993, "W"),
+    "combined_power": (18.25, "W"),
+    "thermal_pressure": (0.0, "level"),
+}
+ENERGY = {name: value for name, value in PROCESSOR.items() if name != "gpu_power"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "changed", "lacking"),
+    [
+        ({}, {}, ""),
+        ({"gpu": {**GPU, "freq_hz": 4e8}}, {"gpu_clock": (4e8, "Hz")}, ""),  # can only be hertz
+        ({"gpu": {**GPU, "freq_hz": 99_999}}, {"gpu_clock": (99_999e6, "Hz")}, ""),
+        ({"gpu": {**GPU, "freq_hz": 100_000}}, {"gpu_clock": (1e5, "Hz")}, ""),
+        ({"processor": {**ENERGY, "gpu_energy": 305}}, {"gpu_power": (0.61, "W")}, ""),
+        ({"processor": ENERGY, "gpu": {**GPU, "gpu_energy": 305}}, {"gpu_power": (0.61, "W")}, ""),
+        (
+            {"processor": {**ENERGY, "gpu_energy": 305}, "elapsed_ns": 0},
+            {"gpu_power": None}, "gpu_power",
+        ),
+        ({"thermal_pressure": "Toasty"}, {"thermal_pressure": None}, "pressure"),
+        ({"thermal_pressure": "Heavy"}, {"thermal_pressure": (3.0, "level")}, ""),
+    ],
+)  # fmt: skip
+def test_a_document_of_powermetrics_is_read_in_base_units(
+    changes: dict[str, Any], changed: dict[str, Any], lacking: str
+) -> None:
+    taken = read_powermetrics(plistlib.dumps({**DOCUMENT, **changes}).strip())
+    known = {name: value for name, value in {**POWERMETRICS, **changed}.items() if value}
+    found = {reading.name: (reading.value, reading.unit) for reading in taken.readings}
+    assert found == {name: (pytest.approx(value), unit) for name, (value, unit) in known.items()}
+    said = (f"powermetrics: there is no number at {lacking}.",) if lacking else ()
+    assert taken.remarks == said
+
+
+@pytest.mark.parametrize(
+    ("content", "remark"),
+    [
+        *((plistlib.dumps(DOCUMENT)[:cut], "is no property list") for cut in (40, 200, 500)),
+        (plistlib.dumps([1]), "holds no dictionary"),
+        (
+            plistlib.dumps({}),
+            "no number at clock, active, gpu_power, cpu_power, processor/combined_power, pressure.",
+        ),
+    ],
+)
+def test_a_document_cut_short_or_empty_is_a_remark(content: bytes, remark: str) -> None:
+    taken = read_powermetrics(content)
+    assert taken.readings == ()
+    assert remark in taken.remarks[0]
+
+
+WARM = Taken((Reading("cpu_temperature", 51.0, "°C"),))
+
+
+def found(*names: str) -> Callable[[str], str | None]:
+    return lambda name: f"/usr/local/bin/{name}" if name in names else None
+
+
+def a_mac(*programs: str, root: bool = False) -> Machine:
+    return Machine("Darwin", found(*programs), root, Taken)
+
+
+def linux(sensors: Taken) -> Machine:
+    return Machine("Linux", found(), root=False, sensors=lambda: sensors)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "machine", "monitor", "why"),
+    [
+        ("auto", a_mac("macmon", "powermetrics"), "macmon", ""),
+        ("auto", a_mac("powermetrics", root=True), "ioreg", ""),
+        ("auto", linux(WARM), "psutil", ""),
+        ("auto", linux(Taken()), "", ""),
+        ("off", a_mac("macmon"), "", ""),
+        ("powermetrics", a_mac("macmon", "powermetrics", root=True), "powermetrics", ""),
+        ("powermetrics", a_mac("macmon", "powermetrics"), "macmon", "powermetrics needs root, wh"),
+        ("powermetrics", a_mac("powermetrics"), "ioreg", "powermetrics needs root, which"),
+        ("macmon", a_mac("powermetrics"), "ioreg", "macmon is not on the PATH; "),
+        ("macmon", linux(Taken()), "", "macmon is not on the PATH; nothing is read instead."),
+        ("ioreg", linux(WARM), "psutil", "ioreg tells of GPUs on macOS only; psutil is read inst"),
+    ],
+)
+def test_a_monitor_is_chosen_and_another_in_its_place_is_named(
+    wanted: str, machine: Machine, monitor: str, why: str
+) -> None:
+    taken, said = choose(wanted, machine, 10)
+    assert (taken.name if taken else "") == monitor
+    assert said.startswith(why)
+    assert said.endswith(f"{monitor or 'nothing'} is read instead." if why else "")
+    assert bool(said) is bool(why)
+
+
+def test_a_stream_is_bounded_by_the_recordings_length() -> None:
+    monitor, _remark = choose("macmon", a_mac("macmon"), 10)
+    assert isinstance(monitor, Stream)
+    assert monitor.command[2:] == ("-s", "7220", "-i", "500")
+
+
+def test_what_ioreg_prints_need_be_no_text() -> None:
+    printed = b'"name"="\xff" "PerformanceStatistics"={"Device Utilization %"=7}\n'
+    machine = Machine("Darwin", lambda _: None, root=False, answer=lambda *_: printed)
+    monitor, _ = choose("ioreg", machine, 10)
+    assert isinstance(monitor, Poll)
+    assert monitor.look() == Taken((Reading("gpu_active", 0.07, "ratio"),))

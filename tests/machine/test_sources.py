@@ -1,0 +1,218 @@
+"""The state of a machine as its parts say it: power, heat, load, others on the GPU."""
+
+import os
+import plistlib
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tracekit.machine.monitors import is_number
+from tracekit.machine.sources import (
+    Clients,
+    Spent,
+    load,
+    low_power_of_linux,
+    low_power_of_mac,
+    others,
+    pressure,
+    read,
+    read_host_sensors,
+    source,
+    spent,
+)
+from tracekit.machine.state import THERMAL_PRESSURES
+
+SECOND = 1_000_000_000
+
+
+def test_sensors_of_linux_are_plausible_numbers_and_without_cpufreq_there_is_no_clock(
+    tmp_path: Path,
+) -> None:
+    bounds = {"cpu_clock": (1e8, 1e10), "cpu_temperature": (-40, 150)}
+    for reading in read_host_sensors(tmp_path).readings:
+        least, most = bounds[reading.name]
+        assert is_number(reading.value)
+        assert least < reading.value < most
+    names = {reading.name for reading in read_host_sensors(tmp_path / "missing").readings}
+    assert "cpu_clock" not in names
+
+
+SETTINGS = """System-wide power settings:
+Currently in use:
+ standby              1
+ Sleep On Power Button 1
+ sleep                1 (sleep prevented by powerd)
+{} womp                 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("percent", "plugged", "readings", "absent"),
+    [
+        (53, False, {"mains": 0.0, "battery": 0.53}, set()),
+        (101, True, {"mains": 1.0, "battery": 1.0}, set()),
+        (80, None, {"battery": 0.8}, {"mains"}),
+        (None, None, {}, {"mains", "battery"}),
+    ],
+)
+def test_a_battery_tells_its_charge_and_the_mains(
+    percent: float | None, plugged: bool | None, readings: dict[str, float], absent: set[str]
+) -> None:
+    battery = None if percent is None else SimpleNamespace(percent=percent, power_plugged=plugged)
+    state = source(lambda: battery)
+    assert (state.readings, set(state.absences)) == (readings, absent)
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        (" lowpowermode         0\n", 0.0),
+        (" lowpowermode         1\n", 1.0),
+        (" powermode            0\n", 0.0),
+        (" powermode            1\n", 1.0),
+        (" powermode            2\n", 0.0),
+        (" lowpowermode         1\n powermode            0\n", 1.0),
+        (" powermode            3\n", None),  # one that is new is no reading
+        (" lowpowermode         on\n", None),
+    ],
+)
+def test_the_power_mode_of_a_mac(line: str, value: float | None) -> None:
+    known = {} if value is None else {"low_power": value}
+    assert low_power_of_mac(SETTINGS.format(line)).readings == known
+
+
+def test_the_platform_profile_of_linux(tmp_path: Path) -> None:
+    file = tmp_path / "platform_profile"
+    assert "no platform profile" in low_power_of_linux(file).absences["low_power"]
+    for profile, value in (("low-power\n", 1.0), ("balanced\n", 0.0), ("performance\n", 0.0)):
+        file.write_text(profile)
+        assert low_power_of_linux(file).readings == {"low_power": value}
+
+
+@pytest.mark.parametrize(
+    ("level", "name"),
+    [
+        (0, "Nominal"), (1, "Moderate"), (2, "Heavy"), (3, "Trapping"), (4, "Sleeping"),
+        (None, "does not answer"), (5, "is 5"), (-1, "is -1"),
+    ],
+)  # fmt: skip
+def test_levels_of_macos_have_their_place_or_a_reason(level: int | None, name: str) -> None:
+    known = pressure(level)
+    if name in THERMAL_PRESSURES:
+        assert known.readings == {"thermal_pressure": THERMAL_PRESSURES.index(name)}
+    else:
+        assert known.readings == {}
+        assert name in known.absences["thermal_pressure"]
+
+
+EARLIER = Spent(0.0, busy=100.0, idle=300.0)
+OURS = Spent(0.0, busy=100.0, idle=300.0, ours={7: 10.0})
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "share"),
+    [
+        (OURS, Spent(1.0, busy=101.5, idle=302.5, ours={7: 10.5}), 0.25),
+        (EARLIER, Spent(1.0, busy=102.0, idle=302.0, ours={7: 1.0}), 0.25),  # a new one
+        # a child that ended counts by what it did since; who was no child takes nothing from others
+        (
+            Spent(0.0, busy=100.0, idle=300.0, ours={7: 10.0}, ended=4.0),
+            Spent(1.0, busy=102.0, idle=302.0, ended=15.0), 0.25,
+        ),
+        (OURS, Spent(1.0, busy=102.0, idle=302.0), 0.5),
+        (OURS, Spent(1.0, busy=101.0, idle=301.0, ours={7: 12.0}), 0.0),
+    ],
+)  # fmt: skip
+def test_what_is_not_ours_is_others(earlier: Spent, later: Spent, share: float) -> None:
+    assert load(earlier, later).readings == {"load": share}
+    still = load(earlier, earlier)
+    assert still.absences == {"load": "the system's count of CPU time stands still."}
+
+
+BUSY = "import time\nend = time.monotonic() + 1.2\nwhile time.monotonic() < end: pass"
+
+
+@pytest.mark.processes
+def test_what_ours_do_does_not_count_and_what_others_do_does() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY]) as child:
+        time.sleep(0.2)
+        mine, theirs = spent((child.pid,)), spent(())
+        time.sleep(0.6)
+        as_ours = load(mine, spent((child.pid,))).readings["load"]
+        as_others = load(theirs, spent(())).readings["load"]
+        child.kill()
+    # The child's share is kept apart from what else the machine does; it may get less than a core.
+    assert 0.02 < as_others - as_ours < 1.3 / (os.cpu_count() or 1)
+
+
+def entry(number: Any, creator: Any, *times: Any, **more: Any) -> dict[str, Any]:
+    usage = [{"API": "Metal", "lastSubmittedTime": 1, "accumulatedGPUTime": time} for time in times]
+    named = {"IORegistryEntryID": number, "IOUserClientCreator": creator, "AppUsage": usage}
+    return {"IOObjectClass": "AGXDeviceUserClient", **named, **more}
+
+
+NOBODY, NO_LIST = "no entry names a process and its time", "ioreg prints no property list"
+
+
+@pytest.mark.parametrize(
+    ("entries", "known"),
+    [
+        (
+            [
+                entry(101, "pid 42, python3.12", 5, 7),
+                entry(102, 'pid 420, Window"Server', 100),
+                entry(103, "pid 42, python3.12"),
+            ],
+            {101: (42, 12), 102: (420, 100), 103: (42, 0)},
+        ),
+        ([{"AppUsage": []}, entry(7, "pid 1, a", 3)], {7: (1, 3)}),  # a strange one costs no other
+        # what does not look so is no reading
+        ([entry("101", "pid 42, python3", 5)], {}),
+        ([entry(101, "process 42", 5)], {}),
+        ([entry(101, 42, 5)], {}),
+        ([entry(101, "pid 42, python3", "5")], {}),
+        ([entry(101, "pid 42, python3", AppUsage={"accumulatedGPUTime": 5})], {}),
+        ([entry(101, "pid 42, python3", AppUsage=[5])], {}),
+        (["text"], {}),
+    ],
+)
+def test_each_client_has_its_process_and_its_time(
+    entries: list[Any], known: dict[int, tuple[int, int]]
+) -> None:
+    clients = read(plistlib.dumps(entries), 1.5)
+    assert (clients.at, clients.by_entry) == (1.5, known)
+    assert clients.why == ("" if known else f"ioreg: {NOBODY} on the GPU.")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"\n", NOBODY),
+        (b"+-o AGXDeviceUserClient", NO_LIST),
+        (b"<?xml version='1.0'?><plist><arr", NO_LIST),
+        (b"<?xml version='1.0' encoding='UPF-8'?><plist/>", NO_LIST),
+        (plistlib.dumps({"a": 1}), NOBODY),
+    ],
+)
+def test_what_is_no_list_is_a_reason(text: bytes, why: str) -> None:
+    assert why in read(text, 0.0).why
+
+
+def test_others_have_what_their_clients_gained() -> None:
+    earlier = Clients(1.0, {1: (42, SECOND), 2: (420, 100), 3: (9, 50)})
+    tenth = SECOND // 10
+    later = Clients(3.0, {1: (42, 2 * SECOND), 2: (420, 100 + tenth), 4: (421, tenth)})
+    assert others(earlier, later, {42}).readings == {"gpu_others": pytest.approx(0.1)}
+    assert others(earlier, later, {42, 420, 421}).readings == {"gpu_others": 0.0}
+    # an entry that became another's counts again
+    another = Clients(2.0, {1: (43, SECOND // 2)})
+    assert others(earlier, another, ()).readings == {"gpu_others": 0.5}
+    blind, seeing = Clients(0.0, why="no root."), Clients(1.0, {1: (1, 1)})
+    for pair in ((blind, seeing), (seeing, blind)):
+        assert others(*pair, ()).absences == {"gpu_others": "no root."}
+    assert "no time passed" in others(seeing, seeing, ()).absences["gpu_others"]

@@ -1,0 +1,202 @@
+"""Looks at a machine that is described, what a monitor said meanwhile, and this machine."""
+
+import os
+import plistlib
+import signal
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from children import until_gone
+from fake_macmon import install_macmon
+from tracekit.machine.machine import Machine, answer
+from tracekit.machine.sources import IOREG_COMMAND, PMSET_COMMAND, Reading, Spent, Taken
+from tracekit.machine.state import JUDGED, State
+from tracekit.machine.watch import LOOK, Samples, Watch, look, summary
+
+
+def taken(**values: float) -> Taken:
+    return Taken(tuple(Reading(name, value, "") for name, value in values.items()))
+
+
+def test_samples_are_given_out_once_and_the_last_one_holds_for_a_while() -> None:
+    samples = Samples()
+    samples.add("macmon", Taken((), ("macmon: a line is no object.",)))
+    assert not samples.ever.is_set()
+    assert samples.since_asked(60.0) == []
+    samples.add("macmon", taken(gpu_clock=1.0))
+    samples.add("macmon", taken(gpu_clock=2.0))
+    assert samples.ever.is_set()
+    assert samples.since_asked(0.0) == [{"gpu_clock": 1.0}, {"gpu_clock": 2.0}]
+    assert samples.since_asked(60.0) == [{"gpu_clock": 2.0}]
+    assert samples.since_asked(0.0) == []
+
+
+@pytest.mark.parametrize(
+    ("samples", "readings", "why"),
+    [
+        (  # the median of the samples in which the GPU worked
+            [
+                {"gpu_clock": 4e8, "gpu_active": 0.02},
+                {"gpu_clock": 1.4e9, "gpu_active": 0.9},
+                {"gpu_clock": 1.2e9, "gpu_active": 0.8},
+                {"gpu_clock": 1.25e9, "gpu_active": 0.5},
+            ],
+            {"gpu_clock": 1.25e9, "gpu_active": 0.65}, "",
+        ),
+        (  # of heat the worst counts
+            [{"thermal_pressure": heat, "gpu_power": heat} for heat in (0.0, 0.0, 2.0)],
+            {"thermal_pressure": 2.0, "gpu_power": 0.0}, "m does not tell it.",
+        ),
+        ([], {}, "m has said nothing in the meantime."),
+        (
+            [{"gpu_clock": 4e8, "gpu_active": 0.49}],
+            {"gpu_active": 0.49}, "the GPU had too little to do as m looked.",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_monitor_said_is_one_reading_a_name(
+    samples: list[dict[str, float]], readings: dict[str, float], why: str
+) -> None:
+    known = summary(samples, "m")
+    assert known.readings == readings
+    assert known.absences == ({"gpu_clock": why} if why else {})
+    no_monitor = {"gpu_clock": "no monitor that tells it can be read here."}
+    assert summary(samples, "").absences == no_monitor
+
+
+class Mac:
+    """A Mac whose counts go on by a fixed amount at each look."""
+
+    def __init__(self, program: Path | None = None) -> None:
+        self.looks = 0
+        self.asked: list[tuple[int, ...]] = []
+        self.found = {"macmon": str(program)} if program else {}
+
+    def answer(self, command: tuple[str, ...], patience: float) -> bytes:
+        """Answer as pmset and ioreg do."""
+        assert patience > 0
+        if command == PMSET_COMMAND:
+            return b"Currently in use:\n lowpowermode         0\n"
+        assert command == IOREG_COMMAND
+        return plistlib.dumps(
+            [
+                {
+                    "IORegistryEntryID": number,
+                    "IOUserClientCreator": f"pid {pid}, {pid}",
+                    "AppUsage": [{"accumulatedGPUTime": self.looks * each}],
+                }
+                for number, (pid, each) in enumerate(((7, 90_000_000), (420, 1_000_000)))
+            ]
+        )
+
+    def spent(self, pids: Iterable[int]) -> Spent:
+        """Count a look, and the time that goes with it."""
+        self.looks += 1
+        self.asked.append(tuple(sorted(pids)))
+        ours = dict.fromkeys(pids, self.looks * 0.1)
+        return Spent(time.monotonic(), self.looks * 0.3, self.looks * 0.7, ours)
+
+    def machine(self, **more: Any) -> Machine:
+        """Return this Mac to be asked; keywords change what it says."""
+        said: dict[str, Any] = {
+            "system": "Darwin",
+            "answer": self.answer,
+            "battery": lambda: SimpleNamespace(percent=100, power_plugged=True),
+            "memory": lambda: 8 << 30,
+            "spent": self.spent,
+            "pressure": lambda: 1,
+            "find": self.found.get,
+            "root": False,
+            **more,
+        }
+        return Machine(**said)
+
+
+def all_judged(state: State) -> bool:
+    known, absent = set(state.readings), set(state.absences)
+    return not known & absent and known | absent >= set(JUDGED) and all(state.absences.values())
+
+
+@pytest.mark.processes
+def test_a_mac_with_macmon_tells_everything_and_an_interrupt_leaves_no_monitor(
+    tmp_path: Path,
+) -> None:
+    mac = Mac(install_macmon(tmp_path))
+    try:
+        with Watch(machine=mac.machine()) as watch:
+            state = watch.before([7], calibration=1234.0)
+            pid = int((tmp_path / "pid").read_text())
+            assert psutil.pid_exists(pid)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(60)
+    except KeyboardInterrupt:
+        until_gone(pid)
+    assert (watch.monitor, watch.remarks, state.absences) == ("macmon", (), {})
+    known = state.readings
+    assert (known["calibration"], known["gpu_clock"]) == (1234.0, 1.398e9)
+    assert known["load"] == pytest.approx(0.2)
+    assert 0 < known["gpu_others"] <= 0.001 / LOOK
+    assert (known["memory_free"], known["mains"], known["battery"]) == (8 << 30, 1, 1)
+    assert (known["thermal_pressure"], known["low_power"]) == (2, 0)
+    assert known["gpu_temperature"] == 36.25
+
+
+def test_the_look_after_is_of_all_the_time_since_unless_nobody_knows_who_ours_were() -> None:
+    mac, other = Mac(), Mac()
+    with Watch("off", machine=mac.machine()) as watch:
+        watch.before([7, 8])
+        time.sleep(2 * LOOK)
+        began = time.monotonic()
+        after = watch.after(calibration=5.0)
+        assert time.monotonic() - began < LOOK
+        # Two looks for before, one for after: it goes on from where before ended.
+        assert mac.asked == [(7, 8)] * mac.looks == [(7, 8)] * 3
+        assert after.readings["calibration"] == 5.0
+        assert after.readings["load"] == pytest.approx(0.1)
+        assert after.readings["gpu_others"] < 0.001 / LOOK
+    with Watch("off", machine=other.machine()) as watch:
+        watch.before()
+        began = time.monotonic()
+        watch.after()
+        assert time.monotonic() - began >= 0.9 * LOOK
+    assert other.looks == 4
+
+
+def test_a_machine_that_does_not_answer_has_a_reason_for_each_absence(tmp_path: Path) -> None:
+    silent = Mac().machine(
+        answer=lambda *_: b"", battery=lambda: None, pressure=lambda: None,
+        spent=lambda _: Spent(time.monotonic(), 1.0, 1.0),
+    )  # fmt: skip
+    state = look(monitor="off", machine=silent)
+    assert set(state.readings) == {"memory_free"}
+    assert all_judged(state)
+    profile = tmp_path / "platform_profile"
+    profile.write_text("low-power\n")
+    linux = Machine("Linux", lambda _: None, root=False, sensors=Taken, profile=profile)
+    state = look(machine=linux)
+    assert all_judged(state)
+    assert state.readings["low_power"] == 1
+    assert "Linux" in state.absences["thermal_pressure"]
+    assert "traced capture" in state.absences["gpu_others"]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("argv", "seconds", "said"),
+    [
+        (("sh", "-c", "echo here"), 10, b"here\n"),
+        (("sh", "-c", "echo here; exit 3"), 10, b""),
+        (("sleep", "60"), 0.2, b""),
+        (("/missing/pmset", "-g"), 10, b""),
+    ],
+)
+def test_a_command_that_fails_hangs_or_is_missing_says_nothing(
+    argv: tuple[str, ...], seconds: float, said: bytes
+) -> None:
+    assert answer(argv, seconds) == said
