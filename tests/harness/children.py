@@ -1,6 +1,7 @@
 """The processes that a test started, and not those of what tests share."""
 
 import time
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
@@ -27,3 +28,11 @@ def until_gone(pid: int) -> None:
         while process.status() != psutil.STATUS_ZOMBIE:
             assert time.monotonic() < deadline, f"{process} lives"
             time.sleep(0.01)
+
+
+def until(come: Callable[[], object], what: str = "") -> None:
+    """Wait until something is so; fail after a minute."""
+    deadline = time.monotonic() + 60
+    while not come():
+        assert time.monotonic() < deadline, f"it did not come to this: {what}"
+        time.sleep(0.02)

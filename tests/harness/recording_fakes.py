@@ -4,8 +4,6 @@ import os
 import signal
 from collections.abc import Callable
 
-import psutil
-
 from tracekit.record.recorder import Launch, Recorded
 from tracekit.record.xctrace.recording_process import Deadlines
 
@@ -14,23 +12,13 @@ Record = Callable[..., Recorded]
 
 # Generous where a busy machine must not fail a test, short where a scenario hangs on purpose.
 DEADLINES = Deadlines(
-    start=20, slack=20, stopping=20, saving=20, exit=20, signals=(20, 20, 20, 20), poll=0.02,
-    survey=0.1,
+    start=20, slack=20, stopping=20, saving=20, exit=20, finished=0.2, signals=(20, 20, 20, 20),
+    poll=0.02, survey=0.1,
 )  # fmt: skip
 STEEP = (0.2, 0.2, 0.2, 10)
 
-TABLE = ["metal-gpu-intervals"]
 QUICK = Launch(("/bin/true",))
 SLOW = Launch(("/bin/sleep", "60"))
-FAILING = Launch(("/bin/sh", "-c", "exit 3"))
-COUNTERS = "GPU Service reported error: Selected counter profile is not supported on target device"
-
-
-def runs(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def interrupting(moment: str, told: list[str]) -> Callable[[str], None]:

@@ -93,10 +93,11 @@ def test_the_nearest_anchor_counts_and_a_step_of_the_clock_is_uncertainty() -> N
     assert (known["origin"], known["uncertainty"]) == (9 * SECOND, 1_005_000)
 
 
-COLUMNS = (
-    "update-time:sample-time mabs-epoch:mach-absolute-time mct-epoch:mach-continuous-time "
-    "timebase-info:mach-timebase-info trace-start-time:time-since-epoch"
-)
+COLUMNS = {
+    "update-time": "sample-time", "mabs-epoch": "mach-absolute-time",
+    "mct-epoch": "mach-continuous-time", "timebase-info": "mach-timebase-info",
+    "trace-start-time": "time-since-epoch",
+}  # fmt: skip
 BEGAN = round(datetime.fromisoformat("2026-03-30T20:49:19.103-07:00").timestamp() * 1000) * 10**6
 ORIGIN = 5_000_000_000_000  # monotonic ns when the trace began
 TICKS = (ORIGIN + 250_000) * 3 // 125  # the date is cut to milliseconds; it began a little later
@@ -117,7 +118,7 @@ def exported(ticks: object, rows: int = 1) -> str:
     header = "".join(
         f"<col><mnemonic>{mnemonic}</mnemonic><name>x</name>"
         f"<engineering-type>{kind}</engineering-type></col>"
-        for mnemonic, kind in (one.split(":") for one in COLUMNS.split())
+        for mnemonic, kind in COLUMNS.items()
     )
     row = (
         f"<row><sample-time>0</sample-time><mach-absolute-time>{ticks}</mach-absolute-time>"
@@ -160,7 +161,7 @@ def test_the_clock_of_a_trace_is_the_best_that_can_be_read(
     ("monitored", "clock", "begins", "results"),
     [
         (True, True, "A monitor's readings are laid on the trace's time by", 2),
-        (True, False, "What a monitor read could not be laid on the trace's time", 2),
+        (True, False, "What a monitor read is left out: it cannot be laid on the trace's time", 2),
         (False, True, "", 2),  # results alone have no times to speak of
     ],
 )

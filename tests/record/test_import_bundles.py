@@ -39,8 +39,8 @@ def imported(path: Path, output: Path, target: str | None = None) -> Run:
 def packed(bundle: Path) -> Path:
     archive = bundle.with_name(f"{bundle.name}.zip")
     with zipfile.ZipFile(archive, "w") as file:
-        for one in bundle.rglob("*"):
-            file.write(one, f"{bundle.name}/{one.relative_to(bundle).as_posix()}")
+        for path in bundle.rglob("*"):
+            file.write(path, f"{bundle.name}/{path.relative_to(bundle).as_posix()}")
     return archive
 
 
@@ -56,7 +56,10 @@ def test_a_bundle_becomes_a_run_that_reads_it_where_it_is(bundle: Path, tmp_path
     assert provenance.machine["model"] == "MacBook Air"
     assert provenance.stages["import"].state == "done"
     assert run.recording.bundle.resolve() == bundle
-    assert sorted(one.name for one in run.recording.exports.iterdir()) == ["direct.json", "toc.xml"]
+    assert sorted(file.name for file in run.recording.exports.iterdir()) == [
+        "direct.json",
+        "toc.xml",
+    ]
     assert direct(run.recording.exports) == Direct("../recording.trace")
 
 
@@ -74,7 +77,7 @@ def test_a_document_in_an_unknown_form_is_said_in_the_run_and_on_its_page(tmp_pa
     document = (path / "form.template").read_bytes()
     (path / "form.template").write_bytes(document.replace(b"_execname", b"_filename"))
     run = imported(path, tmp_path / "run")
-    assert any("lacks 2 processes of the recording" in one for one in run.provenance.warnings)
+    assert any("lacks 2 processes of the recording" in text for text in run.provenance.warnings)
     assert set(run.tables["gpu_intervals"].process) == {"python3", "WindowServer"}
     pipeline.analyze(run.recording)
     assert "lacks 2 processes of the recording" in pipeline.report(run.recording).read_text()
@@ -83,12 +86,12 @@ def test_a_document_in_an_unknown_form_is_said_in_the_run_and_on_its_page(tmp_pa
 def test_stores_that_are_missing_are_reported_and_found(bundle: Path, tmp_path: Path) -> None:
     shutil.rmtree(bundle / "corespace/run1/core/stores/indexed-store-0")
     run = imported(bundle, tmp_path / "run")
-    [said] = [one for one in run.provenance.warnings if "left out" in one]
+    [said] = [text for text in run.provenance.warnings if "left out" in text]
     assert said.startswith("tick (store 0) of run 1 is left out: ")
     assert run.tables["gpu_intervals"]["start"].tolist() == [0, 5, 40, 100]
-    assert any("indexed-store-0 is missing" in one for one in run.tables.warnings)
+    assert any("indexed-store-0 is missing" in text for text in run.tables.warnings)
     result = pipeline.analyze(run.recording)
-    [found] = [one for one in result.findings if one.rule == "capture-truncated"]
+    [found] = [finding for finding in result.findings if finding.rule == "capture-truncated"]
     assert "indexed-store-0 is missing" in found.message
     assert "tick (store 0)" in pipeline.report(run.recording).read_text()
 
@@ -129,7 +132,7 @@ def test_where_there_is_an_xctrace_it_exports_what_is_not_known(
     subprocess.run([*record, "--launch", "--", "/usr/bin/true"], check=True, capture_output=True)
     run = imported(folder, tmp_path / "run")
     said = run.provenance.warnings
-    assert any("Its tables were exported by xctrace." in one for one in said)
+    assert any("Its tables were exported by xctrace." in text for text in said)
     assert (run.recording.exports / "metal-gpu-intervals.xml").exists()
     assert direct(run.recording.exports) is None
 

@@ -14,8 +14,7 @@ from tracekit.base.recording import Process
 from tracekit.run import Run
 
 Xml = Callable[..., str]
-OURS = (4711, "python3")
-OTHER = (420, "WindowServer")
+OURS, OTHER = (4711, "python3"), (420, "WindowServer")
 
 
 @pytest.fixture
@@ -41,14 +40,11 @@ def test_a_toc_and_its_tables_become_a_run_whose_target_counts_alone(
     provenance = run.provenance
     assert (provenance.recorder, provenance.counters) == ("import", "")
     assert provenance.recorder_version == "Instruments 26.0 (17A5295f)"
-    assert provenance.targets == (Process(4711, "python3"),)
+    assert provenance.targets == (Process(*OURS),)
     assert provenance.templates == ("Metal System Trace",)
     assert (provenance.duration, provenance.end_reason) == (2.123889, "Target app exited")
-    assert provenance.machine == {
-        "model": "MacBook Air",
-        "system": "macOS",
-        "release": "26.3.1 (25D2128)",
-    }
+    machine = {"model": "MacBook Air", "system": "macOS", "release": "26.3.1 (25D2128)"}
+    assert provenance.machine == machine
     assert provenance.stages["import"].state == "done"
     names = sorted(file.name for file in run.recording.exports.iterdir())
     assert names == ["metal-gpu-intervals.xml", "toc.xml"]
@@ -85,18 +81,13 @@ def test_without_a_toc_the_target_is_named_or_the_only_process_or_nobody(
         assert judged == {"capture-truncated", "schema-drift"}  # they ask for no target
 
 
-def test_a_target_that_is_not_there_is_said_with_those_that_are(
-    exports: Path, tmp_path: Path
+def test_names_and_files_are_taken_as_they_are_meant(
+    exports: Path, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match="--target nobody names none") as error:
         imported([exports], tmp_path / "run", "nobody")
     assert "WindowServer (420), python3 (4711)" in error.value.hint
     assert not (tmp_path / "run").exists(), "the same folder can be named in the next try"
-
-
-def test_names_and_files_are_taken_as_they_are_meant(
-    exports: Path, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.chdir(exports)
     twice = [Path("mine_intervals.xml"), exports / "mine_intervals.xml", exports]
     assert len(imported(twice, tmp_path / "run").tables["gpu_intervals"]) == 4
@@ -104,7 +95,7 @@ def test_names_and_files_are_taken_as_they_are_meant(
         (exports / f"mine_{kind}.xml").rename(exports / f"protocol_{kind}.xml")
     (exports / "other-toc.xml").write_text(toc_xml())
     monkeypatch.chdir(tmp_path)
-    names = [one.provenance().workload for one in pipeline.import_([exports])]
+    names = [recording.provenance().workload for recording in pipeline.import_([exports])]
     assert names == ["other", "protocol"]
     (exports / "strange.xml").write_text(intervals_xml([]))
     with pytest.raises(InputError, match=r"to which of 2 TOCs .*strange\.xml"):
@@ -139,9 +130,9 @@ def test_several_recordings_in_one_folder_become_several_runs(
     (exports / "mine_heavy_toc.xml").write_text(toc_xml(pid=99, name="heavy"))
     (exports / "x_mine_heavy_intervals.xml").write_text(intervals_xml([(0, 1, 99, "heavy")]))
     monkeypatch.chdir(tmp_path)
-    runs = [Run(one) for one in pipeline.import_([exports])]
-    assert [one.provenance.workload for one in runs] == ["mine_heavy", "mine"]
-    assert [len(one.tables["gpu_intervals"]) for one in runs] == [1, 4]
+    runs = [Run(recording) for recording in pipeline.import_([exports])]
+    assert [run.provenance.workload for run in runs] == ["mine_heavy", "mine"]
+    assert [len(run.tables["gpu_intervals"]) for run in runs] == [1, 4]
     with pytest.raises(UsageError, match="there are 2 recordings"):
         pipeline.import_([exports], tmp_path / "one")
     shutil.copytree(exports, tmp_path / "again")  # tables belong to the TOC beside them
@@ -152,17 +143,14 @@ def test_of_an_export_that_was_cut_no_number_is_made(exports: Path, tmp_path: Pa
     table = exports / "mine_intervals.xml"
     text = table.read_text()
     table.write_text(text[: text.rindex("<row>") + 40])
-    run = imported([exports], tmp_path / "run")
-    result = pipeline.analyze(run.recording)
-    assert any("metal-gpu-intervals" in one for one in result.provenance.warnings)
+    result = pipeline.analyze(imported([exports], tmp_path / "run").recording)
+    assert any("metal-gpu-intervals" in warning for warning in result.provenance.warnings)
     count = result.metric("gpu_interval_count")
     assert count is not None
     assert count.value is None
     assert "rows of the table gpu_intervals are missing" in count.reason
-    assert [one.rule for one in result.findings if one.severity == "error"] == ["capture-truncated"]
-
-
-RECORDINGS = ("gpu_baseline", "gpu_occupancy_heavy")
+    errors = [finding.rule for finding in result.findings if finding.severity == "error"]
+    assert errors == ["capture-truncated"]
 
 
 def independent(toc: Path, intervals: Path) -> tuple[int, int]:
@@ -172,16 +160,15 @@ def independent(toc: Path, intervals: Path) -> tuple[int, int]:
     defined: dict[str, ET.Element] = {}
     events: list[tuple[int, int]] = []
     count = 0
+
+    def whole(element: ET.Element) -> ET.Element:
+        return defined[element.attrib["ref"]] if "ref" in element.attrib else element
+
     for row in ET.parse(intervals).iter("row"):
-        for element in row.iter():
-            if "id" in element.attrib:
-                defined[element.attrib["id"]] = element
-        cells = [defined[one.attrib["ref"]] if "ref" in one.attrib else one for one in row]
+        defined |= {cell.attrib["id"]: cell for cell in row.iter() if "id" in cell.attrib}
+        cells = [whole(cell) for cell in row]
         owner = cells[10].find("pid")
-        if owner is None:
-            continue
-        owner = defined[owner.attrib["ref"]] if "ref" in owner.attrib else owner
-        if owner.text == process.attrib["pid"]:
+        if owner is not None and whole(owner).text == process.attrib["pid"]:
             start, length = int(cells[0].text or ""), int(cells[1].text or "")
             events += [(start, 1), (start + length, -1)]
             count += 1
@@ -193,18 +180,16 @@ def independent(toc: Path, intervals: Path) -> tuple[int, int]:
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", ["gpu_baseline", "gpu_occupancy_heavy"])
 def test_a_real_recording_gives_the_numbers_of_an_independent_count(
     name: str, corpus: Path, tmp_path: Path
 ) -> None:
     folder = next(corpus.glob("*steinmarder/src/re/apple/results/tranche1_20260330_204856"))
-    files = [folder / f"{name}_toc.xml", *sorted(folder.glob(f"xctrace_{name}_*.xml"))]
-    run = imported(files, tmp_path / "run")
+    toc = folder / f"{name}_toc.xml"
+    run = imported([toc, *sorted(folder.glob(f"xctrace_{name}_*.xml"))], tmp_path / "run")
     result = pipeline.analyze(run.recording)
-    values = {one.name: one.value for one in result.metrics}
-    busy, count = independent(
-        folder / f"{name}_toc.xml", folder / f"xctrace_{name}_metal-gpu-intervals.xml"
-    )
+    values = {found.name: found.value for found in result.metrics}
+    busy, count = independent(toc, folder / f"xctrace_{name}_metal-gpu-intervals.xml")
     assert (values["gpu_busy"], values["gpu_interval_count"]) == (busy, count)
     intervals = run.tables["gpu_intervals"]
     assert len(intervals) > count, "other processes are in the table, and not the target's"

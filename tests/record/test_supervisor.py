@@ -1,12 +1,10 @@
 """A guardian stops what tracekit left, in good order, and does nothing otherwise."""
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,13 +12,13 @@ from typing import Any
 import psutil
 import pytest
 
+from children import until, until_gone
 from tracekit.base.processes import StopPolicy
 from tracekit.base.recording import Provenance, Recording, mark
-from tracekit.record.supervisor import Supervisor
+from tracekit.record.supervisor import Supervisor, size
 
 pytestmark = pytest.mark.processes
 
-LIMIT = 60.0
 GENTLE = ((int(signal.SIGINT), 30.0), (int(signal.SIGTERM), 30.0), (int(signal.SIGKILL), 30.0))
 STEEP = ((int(signal.SIGINT), 0.2), (int(signal.SIGTERM), 0.2), (int(signal.SIGKILL), 30.0))
 # A tracekit that starts what the arguments say under a supervisor, and then waits to be killed.
@@ -36,7 +34,7 @@ with Supervisor(Path(folder)) as supervisor:
     pipe = subprocess.PIPE
     process = supervisor.start(argv, policy, env=os.environ, stdout=pipe, stderr=pipe).process
     if more.get("doing"):
-        supervisor.note(more["doing"], more.get("timeouts", 0))
+        supervisor.note(more["doing"], more.get("timeout", 0))
     if more.get("journal"):
         supervisor.expect_worker(Path(more["journal"]))
     process.stdout.readline()
@@ -44,6 +42,8 @@ with Supervisor(Path(folder)) as supervisor:
     time.sleep(600)
 """
 PRELUDE = "import os, signal, sys, time\nsay = lambda line: print(line, flush=True)\n"
+DEAF = "signal.signal(2, signal.SIG_IGN); signal.signal(15, signal.SIG_IGN)\n"
+WAIT = "say('ready'); time.sleep(600)"
 
 # The kernel tells the time of boot in whole seconds. On a machine that booted late in a second, all
 # times of day that follow from it are nearly a second too early; here they are by 0.99 s.
@@ -54,21 +54,7 @@ real = _psplatform.boot_time
 _psplatform.boot_time = lambda: real() - 0.99
 """
 
-Kill = Callable[..., int]
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-
-
-def until(come: Callable[[], Any], what: str) -> None:
-    deadline = time.monotonic() + LIMIT
-    while not come():
-        assert time.monotonic() < deadline, f"it did not come to this: {what}"
-        time.sleep(0.02)
-
-
-def runs(pid: int) -> bool:
-    with contextlib.suppress(psutil.Error):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False
+Kill = Callable[..., str]
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -78,10 +64,8 @@ def python(code: str) -> tuple[str, ...]:
 def start(
     supervisor: Supervisor, *argv: str, policy: StopPolicy | None = None
 ) -> subprocess.Popen[bytes]:
-    null = subprocess.DEVNULL
-    return supervisor.start(
-        argv, policy or StopPolicy(), env=os.environ, stdout=null, stderr=null
-    ).process
+    null, policy = subprocess.DEVNULL, policy or StopPolicy()
+    return supervisor.start(argv, policy, env=os.environ, stdout=null, stderr=null).process
 
 
 @pytest.fixture
@@ -92,13 +76,9 @@ def recording(tmp_path: Path) -> Recording:
     return recording
 
 
-def message(recording: Recording) -> str:
-    return recording.provenance().stages["record"].message
-
-
 @pytest.fixture
 def kill(recording: Recording) -> Iterator[Kill]:
-    """Start a program under a tracekit of its own, kill that one, and return the program's pid."""
+    """Start a program under a tracekit of its own, and kill that one; return how it ended."""
     pids: list[int] = []
 
     def killed(
@@ -108,7 +88,7 @@ def kill(recording: Recording) -> Iterator[Kill]:
         group: bool = False,
         grows: tuple[str, ...] = (),
         **more: Any,
-    ) -> int:
+    ) -> str:
         policy = {"signals": signals, "group": group, "grows": grows}
         words = (str(recording.folder), python(code), policy, more)
         argv = (sys.executable, "-c", TRACEKIT, *map(json.dumps, words))
@@ -116,15 +96,20 @@ def kill(recording: Recording) -> Iterator[Kill]:
             assert tracekit.stdout is not None
             pids.append(int(tracekit.stdout.readline()))
             tracekit.kill()
-        until(lambda: "; process" in message(recording), "the guardian says that it is done")
-        return pids[-1]
+
+        def message() -> str:
+            return recording.provenance().stages["record"].message
+
+        until(lambda: "; process" in message(), "the guardian says that it is done")
+        until_gone(pids[-1])
+        return message().replace(str(pids[-1]), "PID")
 
     yield killed
-    for pid in filter(runs, pids):
+    for pid in filter(psutil.pid_exists, pids):
         os.kill(pid, signal.SIGKILL)
 
 
-@on_linux
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_program_is_what_it_would_be_without_a_guardian(tmp_path: Path) -> None:
     code = (
         "import json\n"
@@ -150,10 +135,17 @@ def test_a_program_is_what_it_would_be_without_a_guardian(tmp_path: Path) -> Non
     assert seen[2] == ignored
 
 
-def test_what_is_still_watched_is_stopped_at_the_end(tmp_path: Path) -> None:
+def test_what_is_still_watched_is_stopped_at_the_end_and_what_was_forgotten_is_not(
+    tmp_path: Path,
+) -> None:
     with Supervisor(tmp_path) as supervisor:
-        process = start(supervisor, "sleep", "60", policy=StopPolicy(GENTLE))
-    assert process.wait(LIMIT) == -signal.SIGINT
+        watched = start(supervisor, "sleep", "60", policy=StopPolicy(GENTLE))
+        forgotten = start(supervisor, "sleep", "60")
+        supervisor.forget(forgotten.pid)
+    assert watched.wait(60) == -signal.SIGINT
+    assert forgotten.poll() is None
+    forgotten.kill()
+    forgotten.wait()
 
 
 def test_a_program_is_asked_first_and_may_finish(
@@ -162,36 +154,40 @@ def test_a_program_is_asked_first_and_may_finish(
     saved = tmp_path / "saved"
     code = (
         f"def save(*_):\n    time.sleep(0.3); open({str(saved)!r}, 'w').write('all'); sys.exit()\n"
-        "signal.signal(2, save)\nsay('ready')\ntime.sleep(600)"
+        f"signal.signal(2, save)\n{WAIT}"
     )
-    pid = kill(code, doing="xctrace: started")
-    assert not runs(pid)
+    assert kill(code, doing="xctrace: started") == (
+        "tracekit was ended before it could finish (xctrace: started); "
+        "process PID ended after SIGINT"
+    )
     assert saved.read_text() == "all"
     assert recording.provenance().stages["record"].state == "interrupted"
-    assert message(recording) == (
-        "tracekit was ended before it could finish (xctrace: started); "
-        f"process {pid} ended after SIGINT"
-    )
 
 
-def test_a_deaf_program_meets_every_signal(kill: Kill, recording: Recording) -> None:
-    code = "signal.signal(2, signal.SIG_IGN); signal.signal(15, signal.SIG_IGN)\nsay('ready')\n"
-    assert not runs(kill(code + "time.sleep(600)", STEEP))
-    assert message(recording).endswith("ended after SIGKILL")
-
-
-def test_a_program_that_grows_is_waited_for(
-    kill: Kill, recording: Recording, tmp_path: Path
+@pytest.mark.parametrize(
+    ("code", "signals", "timeout", "end"),
+    [
+        (DEAF + WAIT, STEEP, 0, "process PID ended after SIGKILL"),
+        # what saves already, and so ends by itself, is first left to itself
+        ("say('ready'); time.sleep(1)", STEEP, 30, "process PID had ended"),
+        (WAIT, STEEP, 0.2, "process PID ended after SIGINT"),
+    ],
+)
+def test_signals_come_after_the_time_that_was_noted_until_one_helps(
+    code: str, signals: Any, timeout: float, end: str, kill: Kill
 ) -> None:
+    assert kill(code, signals, doing="xctrace: saving", timeout=timeout).endswith(end)
+
+
+def test_a_program_that_grows_is_waited_for(kill: Kill, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle"
     code = (
         f"def save(*_):\n    for _ in range(15):\n        time.sleep(0.1)\n"
         f"        open({str(bundle)!r}, 'a').write('more')\n    os._exit(0)\n"
-        "signal.signal(2, save)\nsay('ready')\ntime.sleep(600)"
+        f"signal.signal(2, save)\n{WAIT}"
     )
     signals = ((int(signal.SIGINT), 0.8), *STEEP[1:])
-    kill(code, signals, grows=(str(bundle),))
-    assert message(recording).endswith("ended after SIGINT")
+    assert kill(code, signals, grows=(str(bundle),)).endswith("ended after SIGINT")
     assert len(bundle.read_text()) == 15 * len("more")
 
 
@@ -216,11 +212,11 @@ def test_what_a_program_started_ends_with_it_and_so_does_a_worker_that_says_who_
         "    os.close(1)\n"
         "    time.sleep(600)\n"
         f"while not os.path.exists({str(journal)!r}): time.sleep(0.01)\n"
-        "time.sleep(0.2); say('ready'); time.sleep(600)"
+        "time.sleep(0.2)\n"
     )
-    kill(code, journal=str(journal))
+    kill(code + WAIT, journal=str(journal))
     for pid in (int(child.read_text()), json.loads(journal.read_text())["pid"]):
-        until(lambda pid=pid: not runs(pid), "what it started has ended")
+        until_gone(pid)
 
 
 def guardians() -> list[psutil.Process]:
@@ -236,8 +232,15 @@ def test_a_guardian_that_was_killed_is_reported_and_does_not_matter(
         until(guardians, "the guardian has its command line, which it has a moment after its start")
         [own] = guardians()
         own.kill()
-        until(lambda: not runs(own.pid), "the guardian has ended")
+        until_gone(own.pid)
         process.kill()
         process.wait()
         supervisor.forget(process.pid)
     assert "the guardian of this recording is gone" in caplog.text
+
+
+def test_sizes_are_those_of_all_files_and_what_is_gone_has_none(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    for name, length in (("a/x", 3), ("a/b/y", 4), ("z", 5)):
+        (tmp_path / name).write_bytes(bytes(length))
+    assert size([tmp_path / "a", tmp_path / "z", tmp_path / "gone"]) == 12

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from real_state import STATE
 from tracekit.base.recording import Recording
 
-_HARNESS = Path(__file__).parents[2] / "harness"
-_FAKE = Path(__file__).parents[2] / "fake_xctrace"
-PACKAGES = [str(_HARNESS), *(one for one in sys.path if one.endswith("site-packages"))]
+_TESTS = Path(__file__).parents[2]
+# Folders from which the fake takes what it writes bundles with.
+_PACKAGES = [
+    str(_TESTS / "harness"),
+    *(path for path in sys.path if path.endswith("site-packages")),
+]
 _MAKE = """
 import json, sys
 from pathlib import Path
@@ -25,39 +29,22 @@ bundle = Path(sys.argv[2])
 bundle.mkdir()
 real_bundle.write(bundle, json.loads(sys.argv[3]), Scenario())
 """
-STATE = {
-    "template": "Metal System Trace",
-    "instruments": [],
-    "limit": 10,
-    "started": "2026-11-20T10:15:03.000+00:00",
-    "ended": "2026-11-20T10:15:04.000+00:00",
-    "duration": 1.0,
-    "reason": "Target app exited",
-    "version": "26.0 (17C529)",
-    "target": {"type": "attached", "pid": 4711, "name": "python3"},
-    "counter_set": "(null)",
-    "counter_rows": False,
-}
 
 
 @pytest.fixture(scope="session")
 def packages() -> list[str]:
-    """Folders from which the fake takes what it writes bundles with."""
-    return PACKAGES
+    return _PACKAGES
 
 
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of a second of work."""
     folder = tmp_path_factory.mktemp("saved")
-    scenario = folder / "scenario.json"
-    scenario.write_text(json.dumps({"packages": PACKAGES}))
-    bundle = folder / "recording.trace"
-    subprocess.run(
-        [sys.executable, "-c", _MAKE, str(_FAKE), str(bundle), json.dumps(STATE)],
-        env={**os.environ, "FAKE_XCTRACE_SCENARIO": str(scenario)},
-        check=True,
-    )
+    scenario, bundle = folder / "scenario.json", folder / "recording.trace"
+    scenario.write_text(json.dumps({"packages": _PACKAGES}))
+    argv = (sys.executable, "-c", _MAKE, str(_TESTS / "fake_xctrace"), bundle, json.dumps(STATE))
+    env = {**os.environ, "FAKE_XCTRACE_SCENARIO": str(scenario)}
+    subprocess.run(argv, env=env, check=True)
     return bundle
 
 
@@ -83,8 +70,7 @@ def exported() -> Callable[[], list[str]]:
         said = Path(os.environ["FAKE_XCTRACE_SCENARIO"]).with_suffix(".said")
         lines = said.read_text().splitlines() if said.exists() else []
         said.write_text("")
-        return sorted(
-            one.removeprefix("Exporting ") for one in lines if one.startswith("Exporting ")
-        )
+        exporting = "Exporting "
+        return sorted(line.removeprefix(exporting) for line in lines if line.startswith(exporting))
 
     return found

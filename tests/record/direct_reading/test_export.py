@@ -1,11 +1,13 @@
 """Tables are exported once and compared; then they are read from the bundle."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from command_line import run as command
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record.direct_reading import Xml, export, recall
@@ -13,6 +15,7 @@ from tracekit.record.recorder import quiet
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Timeouts, locate
+from tracekit.run import open as open_run
 from tracekit.tables.direct import direct
 from tracekit.tables.tables import Tables
 
@@ -50,15 +53,19 @@ def test_what_was_compared_is_not_exported_again(
     first = recorded("first")
     assert read(first) == ()
     assert exported() == [*CHOSEN, TIME]
-    checked = {one.schema: one for one in recall("17C529", notes_folder()).tables.values()}
+    checked = {table.schema: table for table in recall("17C529", notes_folder()).tables.values()}
     assert sorted(checked) == [*CHOSEN, TIME]
-    assert {one: checked[one].rows for one in CHOSEN} == {INTERVALS: 220, ENCODERS: 200, STATES: 0}
-    assert not any(one.difference for one in checked.values())
+    assert {name: checked[name].rows for name in CHOSEN} == {
+        INTERVALS: 220,
+        ENCODERS: 200,
+        STATES: 0,
+    }
+    assert not any(table.difference for table in checked.values())
 
     second = recorded("second")
     assert read(second) == ()
     assert exported() == []
-    assert sorted(one.name for one in second.exports.iterdir()) == ["direct.json", "toc.xml"]
+    assert sorted(file.name for file in second.exports.iterdir()) == ["direct.json", "toc.xml"]
     pd.testing.assert_frame_equal(intervals(second), intervals(first))
 
     read(recorded("third", build="17E999"))
@@ -67,6 +74,29 @@ def test_what_was_compared_is_not_exported_again(
     assert read(asked, "asked", INTERVALS, "no-such") == ("The recording has no table no-such.",)
     assert exported() == [INTERVALS, TIME]
     assert (asked.exports / f"{INTERVALS}.xml").exists()
+
+
+def test_a_capture_of_a_known_build_exports_nothing_and_says_as_much(
+    scenario: Scenario, recorded: Recorded, exported: Exported, packages: list[str], tmp_path: Path
+) -> None:
+    scenario(packages=packages)
+    read(recorded())  # so that the build is known
+    exported()
+    folder = tmp_path / "captured"
+    assert command("capture", "--output", folder, "--", sys.executable, "-c", "") == 0
+    assert exported() == []
+    assert sorted(file.name for file in (folder / "exports").iterdir()) == [
+        "direct.json",
+        "toc.xml",
+    ]
+    opened = open_run(folder)
+    assert opened.tables["gpu_intervals"]["target"].any()
+    assert opened.provenance.target_rows is True
+    assert not any("xport" in warning for warning in opened.provenance.warnings)
+    assert {"gpu_busy"} <= {
+        found.name for found in opened.result.metrics if found.value is not None
+    }
+    assert "<canvas" in (folder / "report.html").read_text()
 
 
 def test_an_export_that_differs_is_used_and_the_difference_is_reported(
@@ -112,38 +142,25 @@ def test_a_bundle_of_unknown_layout_is_exported_and_that_is_said(
     assert direct(recording.exports) is None
 
 
-def test_nothing_is_exported_if_that_is_asked_for_and_what_is_not_known_is_said(
+def test_nothing_is_exported_if_that_is_asked_for_or_fails_and_what_is_not_known_is_said(
     scenario: Scenario, recorded: Recorded, exported: Exported
-) -> None:
-    scenario()
-    recording = recorded()
-    (said,) = read(recording, "none")
-    assert exported() == []
-    assert said == (
-        f"Read directly, and never compared with an export of build 17C529: {ENCODERS}, "
-        f"{INTERVALS}."
-    )
-    assert len(intervals(recording)) == 220
-
-
-def test_an_export_that_fails_leaves_the_direct_read_with_a_warning(
-    scenario: Scenario, recorded: Recorded
 ) -> None:
     scenario(trap=[INTERVALS])
     recording = recorded()
+    new = "Read directly, and never compared with an export of build 17C529:"
+    assert read(recording, "none") == (f"{new} {ENCODERS}, {INTERVALS}.",)
+    assert exported() == []
+    assert len(intervals(recording)) == 220
     failed, unchecked = read(recording)
     assert "SIGTRAP" in failed
-    assert unchecked.endswith(f"of build 17C529: {INTERVALS}.")
+    assert unchecked == f"{new} {INTERVALS}."
     assert len(intervals(recording)) == 220
 
 
 def test_a_cache_that_cannot_be_written_only_means_comparing_again(
-    scenario: Scenario,
-    recorded: Recorded,
-    exported: Exported,
-    tmp_path: Path,
+    scenario: Scenario, recorded: Recorded, exported: Exported, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
     scenario()
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file"))

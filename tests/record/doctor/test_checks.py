@@ -44,6 +44,10 @@ def free(count: int, **environment: str) -> dict[str, Any]:
     return {"free": lambda _: count} | ({"environment": environment} if environment else {})
 
 
+def look(surroundings: Surroundings, *names: str) -> dict[str, Fact]:
+    return {fact.name: fact for fact in checked(surroundings, *names)}
+
+
 @pytest.mark.parametrize(
     ("fact", "answers", "more", "verdict", "words", "fix", "needed"),
     [
@@ -61,7 +65,6 @@ def free(count: int, **environment: str) -> dict[str, Any]:
         # what a recorder would launch
         ("interpreter", {}, {"executable": "SHIM"}, FAILED, "would trace the script", "", NEEDED),
         ("interpreter", {}, {"executable": ""}, UNKNOWN, "", "", NEEDED),
-        ("python3 on PATH", {}, {"environment": {"PATH": "SHIMS"}}, WARNING, "SHIM", "-- ", False),
         ("mlx metal", {"python": '["0.32.1", false, {}]'}, {}, FAILED, "", "arm64", NEEDED),
         ("mlx", {"python": None}, {}, WARNING, "", "import mlx.core", False),
         ("mlx metal", {"python": None}, {}, UNKNOWN, "", "", False),
@@ -123,32 +126,17 @@ def free(count: int, **environment: str) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_a_mac(
-    fact: str,
-    answers: dict[str, Any],
-    more: dict[str, Any],
-    verdict: Verdict,
-    words: str,
-    fix: str,
-    needed: bool,
-    mac: Make,
-    tmp_path: Path,
-) -> None:
-    shim = tmp_path / "SHIMS" / "python3"
-    shim.parent.mkdir()
-    shim.write_text("#!/usr/bin/env bash\nexec pyenv exec python3\n")
-    shim.chmod(0o755)
+    *, fact: str, answers: dict[str, Any], more: dict[str, Any], verdict: Verdict, words: str,
+    fix: str, needed: bool, mac: Make, tmp_path: Path,
+) -> None:  # fmt: skip
     if more.get("executable") == "SHIM":
+        shim = tmp_path / "SHIM"
+        shim.write_text("#!/usr/bin/env bash\nexec pyenv exec python3\n")
         more = {"executable": str(shim)}
-    if more.get("environment") == {"PATH": "SHIMS"}:
-        more = {"environment": {"PATH": str(shim.parent)}}
-    found = {one.name: one for one in checked(mac(answers, **more))}[fact]
+    found = look(mac(answers, **more))[fact]
     assert (found.verdict, found.needed) == (verdict, needed)
     assert words in found.words
     assert fix in found.fix
-
-
-def look(surroundings: Surroundings, *names: str) -> dict[str, Fact]:
-    return {fact.name: fact for fact in checked(surroundings, *names)}
 
 
 def test_a_state_of_which_all_is_known_has_no_row_of_what_is_not(mac: Make) -> None:

@@ -1,3 +1,4 @@
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,22 +21,23 @@ def recording(tmp_path: Path) -> Recording:
 @pytest.fixture
 def timeouts() -> Timeouts:
     """Not much of it."""
-    return Timeouts(ready=30.0, grace=0.5, interrupt=1.0, terminate=0.3, kill=30.0)
+    signals = ((signal.SIGINT, 1.0), (signal.SIGTERM, 0.3), (signal.SIGKILL, 30.0))
+    return Timeouts(30.0, 0.5, signals)
 
 
 @pytest.fixture
 def recorder(timeouts: Timeouts) -> HostRecorder:
     """A recorder that samples often."""
-    return HostRecorder(period=0.01, timeouts=timeouts)
+    return HostRecorder(0.01, timeouts)
 
 
 @pytest.fixture
 def record(recorder: HostRecorder, recording: Recording) -> Callable[..., Recorded]:
     """Record a program of the given arguments to this Python."""
 
-    def run(*arguments: str, time_limit: float = 30.0, **env: str) -> Recorded:
-        target = Launch((sys.executable, *arguments), env)
-        return recorder.record(Request(target, time_limit), recording, quiet)
+    def run(*arguments: str) -> Recorded:
+        request = Request(Launch((sys.executable, *arguments)), 30.0)
+        return recorder.record(request, recording, quiet)
 
     return run
 
@@ -51,18 +53,11 @@ def work(recorder: HostRecorder, recording: Recording) -> Callable[..., Recorded
         **values: Any,
     ) -> Recorded:
         recording.folder.mkdir()
-        file = recording.folder / "naps.py"
+        file, journal = recording.folder / "naps.py", recording.journal_file
         file.write_text(naps_that(step, prepare))
-        spec = Spec(
-            file=file,
-            name="naps",
-            journal=recording.journal_file,
-            report=recording.workload_file,
-            **{"warmup": 1, "repeats": 10, **values},
-        )
-        spec.save(recording.folder / "worker.json")
-        argv = command(recording.folder / "worker.json")
-        target = Launch(argv, journal=recording.journal_file)
+        usual = {"journal": journal, "report": recording.workload_file, "warmup": 1, "repeats": 10}
+        Spec(file=file, name="naps", **{**usual, **values}).save(recording.spec_file)
+        target = Launch(command(recording.spec_file), journal=journal)
         return recorder.record(Request(target, time_limit), recording, quiet)
 
     return run

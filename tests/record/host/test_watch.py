@@ -10,7 +10,15 @@ import psutil
 import pytest
 
 from tracekit.base.errors import RecordingError, UsageError
-from tracekit.record.host.recorder import End, Listener, Pace, Timeouts, last_moment, watch
+from tracekit.record.host.recorder import (
+    End,
+    Listener,
+    Pace,
+    Timeouts,
+    last_moment,
+    phase_in_words,
+    watch,
+)
 from tracekit.record.host.sampler import Sampler, process_name, read_samples
 from tracekit.record.recorder import running
 from tracekit.workload.journal import ClockAnchor, Journal
@@ -115,13 +123,20 @@ def test_nonsense_is_not_heard_and_half_a_line_once_whole(line: bytes, tmp_path:
     assert listener.phase == "steady"
 
 
-def test_it_samples_until_the_target_ends(sampler: Sampler, samples: Path) -> None:
+def test_it_samples_until_the_target_ends_or_somebody_stops_it(
+    sampler: Sampler, samples: Path
+) -> None:
     left, told = iter(range(5)), list[str]()
+
+    def runs() -> bool:
+        raise KeyboardInterrupt
+
     end = watch(
         sampler, Listener(None), PATIENT, told.append, running=lambda: next(left, None) is not None
     )
     assert (end, told) == (End.EXITED, [])
     assert len(read_samples(samples)) == 6
+    assert watch(sampler, Listener(None), PATIENT, str, running=runs) is End.INTERRUPTED
 
 
 def test_the_workers_phases_are_told(sampler: Sampler, journal: Journal) -> None:
@@ -148,34 +163,38 @@ SECOND = 1_000_000_000
 
 
 @pytest.mark.parametrize(
-    ("marks", "moment"),
+    ("steady", "busy", "moment"),
     [
-        ((), 600),
-        ((("phase", {"name": "steady", "start": 7 * SECOND}),), 327),
-        # after 300 s it measures for 20 s what recording cost, however much grace there is
-        (
-            (
-                ("phase", {"name": "steady", "start": 7 * SECOND}),
-                ("busy", {"until": 328 * SECOND}),
-            ),
-            348,
-        ),
+        (None, None, 600),
+        (7, None, 327),
+        (7, 328, 348),  # after 300 s it measures for 20 s what recording cost
     ],
 )
 def test_a_worker_has_the_time_that_it_says_it_needs(
-    marks: tuple[tuple[str, dict[str, object]], ...], moment: int, journal: Journal
+    steady: int | None, busy: int | None, moment: int, journal: Journal
 ) -> None:
     listener = Listener(journal.path)
-    for mark, values in marks:
-        journal.write(mark, **values)
+    if steady is not None:
+        journal.write("phase", name="steady", start=steady * SECOND)
+    if busy is not None:
+        journal.write("busy", until=busy * SECOND)
     listener.listen()
     pace = Pace(0.025, 300.0, Timeouts(grace=20.0))
     assert last_moment(0, listener, pace) == moment * SECOND
     assert last_moment(SECOND, Listener(None), pace) == 301 * SECOND
 
 
-def test_ctrl_c_is_an_end(sampler: Sampler) -> None:
-    def runs() -> bool:
-        raise KeyboardInterrupt
-
-    assert watch(sampler, Listener(None), PATIENT, str, running=runs) is End.INTERRUPTED
+@pytest.mark.parametrize(
+    ("phase", "busy", "words"),
+    [
+        ("steady", 0, "steady"),
+        ("steady", 22, "steady"),
+        ("steady", 23, "steady, 16 s for steps that are long"),
+        ("warm-up", 23, "warm-up"),
+    ],
+)
+def test_who_watches_long_steps_hears_how_long_they_go_on(
+    phase: str, busy: int, words: str
+) -> None:
+    listener = Listener(None, phase, 7 * SECOND, busy=busy * SECOND)
+    assert phase_in_words(listener, 10.0) == words

@@ -2,9 +2,7 @@
 
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -92,14 +90,10 @@ def record(scenario: Scenario, recording: Recording, told: list[str]) -> Record:
         deadlines: Deadlines = DEADLINES,
         progress: Callable[[str], None] = told.append,
         premises: Premises | None = None,
-        **other: Any,
     ) -> Recorded:
         tool = locate(timeouts=Timeouts(pauses=(0, 0)))
-        manner = Manner(deadlines, pauses=(0, 0))
-        if premises is not None:
-            manner = replace(manner, premises=premises)
+        manner = Manner(deadlines, pauses=(0, 0), premises=premises or Premises())
         recorder = XctraceRecorder(tool, only(), manner)
-        request = replace(Request(target, limit, counters="off"), **other)
-        return recorder.record(request, recording, progress)
+        return recorder.record(Request(target, limit, counters="off"), recording, progress)
 
     return run

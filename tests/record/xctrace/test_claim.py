@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -133,36 +134,28 @@ def test_rivals_are_found_by_name_and_open_files_by_lsof(tmp_path: Path) -> None
     assert (while_open, opened(file)) in {(True, False), (None, None)}
 
 
-HOLD = """
-import sys, time
-from pathlib import Path
-from tracekit.record.xctrace.claim import locked
-with locked(Path("/runs/theirs"), Path(sys.argv[1])):
-    print("held", flush=True)
-    time.sleep(600)
-"""
-
-
 @pytest.mark.processes
 def test_a_second_recording_is_refused_and_death_frees_the_lock(tmp_path: Path) -> None:
-    argv = (sys.executable, "-c", HOLD, str(tmp_path))
-    with subprocess.Popen(argv, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(ToolError, match=f"runs: process {holder.pid}, since 2") as caught:
-            locked(tmp_path, tmp_path).__enter__()
-        assert caught.value.message.endswith("into /runs/theirs.")
-        assert f"kill -INT {holder.pid}" in caught.value.hint
-        # its guardian inherits the lock, and keeps it until all is stopped and saved
-        [file] = tmp_path.iterdir()
-        noted = file.read_text()
-        file.write_text(json.dumps(json.loads(noted) | {"pid": 999_999_999}))
-        with pytest.raises(
-            ToolError, match=r"still being stopped and saved; .*999999999, was ended"
-        ):
-            locked(tmp_path, tmp_path).__enter__()
-        file.write_text(noted)
-        holder.kill()
+    ready, says = os.pipe()
+    holder = os.fork()
+    if not holder:
+        with locked(Path("/runs/theirs"), tmp_path):
+            os.write(says, b"held")
+            signal.pause()
+    os.read(ready, 4)
+    with pytest.raises(ToolError, match=f"runs: process {holder}, since 2") as caught:
+        locked(tmp_path, tmp_path).__enter__()
+    assert caught.value.message.endswith("into /runs/theirs.")
+    assert f"kill -INT {holder}" in caught.value.hint
+    # its guardian inherits the lock, and keeps it until all is stopped and saved
+    [file] = tmp_path.iterdir()
+    noted = file.read_text()
+    file.write_text(json.dumps(json.loads(noted) | {"pid": 999_999_999}))
+    with pytest.raises(ToolError, match=r"still being stopped and saved; .*999999999, was ended"):
+        locked(tmp_path, tmp_path).__enter__()
+    file.write_text(noted)
+    os.kill(holder, signal.SIGKILL)
+    os.waitpid(holder, 0)
     with locked(Path("/runs/mine"), tmp_path) as (_, stale):
         assert stale is not None
-        assert (stale.pid, stale.what) == (holder.pid, "/runs/theirs")
+        assert (stale.pid, stale.what) == (holder, "/runs/theirs")

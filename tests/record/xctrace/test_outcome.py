@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Process
+from tracekit.record.recorder import Attach, Launch
 from tracekit.record.xctrace.progress import Account, State
-from tracekit.record.xctrace.recorder import judge, nothing_came, warnings
+from tracekit.record.xctrace.recorder import early_end, judge, nothing_came, warnings
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.tables.toc import TocRun
 from tracekit.workload.journal import StepMark, WorkloadReport
@@ -64,7 +65,6 @@ PROGRAM, WORKLOAD = "The recorded program failed", "The workload failed; the tra
         ),
         (Ended(replace(SAVED, failed=True), 2), RUN, False, None, "xctrace recorded with errors: "),
         (Ended(SAVED, 0), replace(RUN, duration=0.0), False, None, "The bundle holds no data"),
-        (Ended(SAVED, 0), replace(RUN, duration=None), False, None, "The bundle holds no data"),
         (Ended(SAVED, 54), RUN, False, None, "xctrace ended with exit code 54; what it saved"),
         (Ended(SAVED, 139), RUN, False, None, "xctrace ended with signal SIGSEGV; what it saved"),
         (Ended(SAVED, None), RUN, False, None, "xctrace ended in an unknown way; what it saved"),
@@ -110,17 +110,25 @@ def test_warnings_are_those_of_xctrace_and_signals_nobody_asked_for(
 
 
 ARGV = ("/X/xctrace", "record", "--attach", "5")
+TARGET = Attach(5)
 
 
-def test_nothing_came_quotes_line_and_words() -> None:
+@pytest.mark.parametrize("finished", [False, True])
+def test_nothing_came_quotes_line_and_words(finished: bool) -> None:
     account = Account(complaints=("Cannot find process for provided pid: 5",))
-    error = nothing_came(Ended(account, 21), ARGV, "There is no bundle.")
-    assert error.message == (
-        "Nothing was recorded: xctrace ended before it said anything. There is no process with "
-        "that id to attach to. /X/xctrace record --attach 5 failed with exit code 21:\n"
-        "Cannot find process for provided pid: 5\nThere is no bundle."
+    ended = Ended(account, 21, finished=finished)
+    error = nothing_came(ended, TARGET, ARGV, "There is no bundle.")
+    assert (
+        error.message
+        == (
+            "Nothing was recorded: xctrace ended before it said anything. There is no process with "
+            "that id to attach to. /X/xctrace record --attach 5 failed with exit code 21:\n"
+            "Cannot find process for provided pid: 5\nThere is no bundle."
+        )
+        + "\nThe process 5 ended before the recording did." * finished
     )
     assert error.hint == "Check that the program still runs."
+    assert early_end(ended, Launch(("true",))) == ()
 
 
 @pytest.mark.parametrize(
@@ -132,6 +140,7 @@ def test_nothing_came_quotes_line_and_words() -> None:
     ],
 )
 def test_nothing_came_of_a_recorder_that_hung(state: State, halted: str, said: str) -> None:
-    error = nothing_came(Ended(Account(state=state), -9, KILLED, halted=halted), ARGV, "")
+    ended = Ended(Account(state=state), -9, KILLED, halted=halted)
+    error = nothing_came(ended, TARGET, ARGV, "")
     assert error.message == f"{said} and had to be killed; the recording is lost."
     assert ("/X/xctrace record --attach 5" in error.hint) is (halted == "")

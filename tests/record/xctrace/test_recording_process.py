@@ -9,8 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from recording_fakes import DEADLINES, QUICK, STEEP
 from tracekit.base.recording import Recording
-from tracekit.record.recorder import Launch, Request
+from tracekit.record.recorder import Request
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.attempts import Job, Manner, Vigil
 from tracekit.record.xctrace.claim import Claim, Premises
@@ -20,61 +21,35 @@ from tracekit.record.xctrace.recording_process import Deadlines, Ended
 
 pytestmark = pytest.mark.processes
 
-DEADLINES = Deadlines(
-    start=20, slack=20, stopping=20, saving=20, exit=20, signals=(0.2, 0.2, 0.2, 10), poll=0.02,
-    survey=0.05,
-)  # fmt: skip
-NORMAL = (
-    "Starting recording with the X template. Attaching to: a (1).",
-    "Ctrl-C to stop the recording",
-    "Reached specified time limit, ending recording...",
-    "Recording completed. Saving output file...",
-    "Output file saved as: a.trace",
-)
-
-
+HASTY = replace(DEADLINES, signals=STEEP)
+BEGUN = ("Starting recording with the X template. Attaching to: a (1).", "Ctrl-C to stop the")
+SAVED = ("Recording completed. Saving output file...", "Output file saved as: a.trace")
 PRELUDE = """
 import os, signal, subprocess, sys, time
-def say(line): print(line, flush=True)
+def say(*lines): print(*lines, sep="\\n", flush=True)
 """
-
-
-def python(code: str) -> tuple[str, ...]:
-    return (sys.executable, "-I", "-S", "-c", PRELUDE + code)
-
 
 Run = Callable[..., Ended]
 
 
 @pytest.fixture
-def heard() -> list[str]:
-    """What was said of the progress."""
-    return []
-
-
-@pytest.fixture
-def run(tmp_path: Path, heard: list[str]) -> Run:
+def run(tmp_path: Path) -> Run:
     """Run a program that takes the place of xctrace to its end."""
 
     def record_it(
         code: str,
-        deadlines: Deadlines = DEADLINES,
+        deadlines: Deadlines = HASTY,
         limit: float = 60,
         changed: Callable[[Account], None] = lambda _: None,
     ) -> Ended:
-        target = Launch(("true",))
+        argv = (sys.executable, "-I", "-S", "-c", PRELUDE + code)
         manner = Manner(deadlines, premises=Premises(tmp_path, 0))
         with Supervisor(tmp_path) as supervisor:
             claim = Claim(supervisor, (tmp_path,))
-            request = Request(target, limit)
-            job = Job(request, Recording(tmp_path), manner, claim, heard.append)
-            return Vigil(job, Subject(target, changed), python(code)).run()
+            job = Job(Request(QUICK, limit), Recording(tmp_path), manner, claim, lambda _: None)
+            return Vigil(job, Subject(QUICK, changed), argv).run()
 
     return record_it
-
-
-def saying(*lines: str) -> str:
-    return "\n".join(f"say({line!r})" for line in lines) + "\n"
 
 
 def test_a_child_that_keeps_its_output_open_is_not_waited_for(run: Run) -> None:
@@ -86,17 +61,16 @@ def test_a_child_that_keeps_its_output_open_is_not_waited_for(run: Run) -> None:
 
 
 def test_a_process_that_heeds_the_second_signal_is_not_killed(run: Run) -> None:
-    code = "seen = []\nsignal.signal(2, lambda *_: seen.append(1))\n" + saying(*NORMAL[:2])
-    code += "while len(seen) < 2: time.sleep(0.01)\n" + saying(*NORMAL[2:])
-    ended = run(code, replace(DEADLINES, slack=0.1), limit=0.1)
+    code = f"seen = []\nsignal.signal(2, lambda *_: seen.append(1))\nsay(*{BEGUN!r})\n"
+    code += f"while len(seen) < 2: time.sleep(0.01)\nsay(*{SAVED!r})"
+    ended = run(code, replace(HASTY, slack=0.1), limit=0.1)
     assert ended.signals == (signal.SIGINT, signal.SIGINT)
     assert (ended.returncode, ended.killed) == (0, False)
 
 
 def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path, run: Run) -> None:
     pid = tmp_path / "pid"
-    code = f"open({str(pid)!r}, 'w').write(str(os.getpid()))\n"
-    code += saying(*NORMAL[:1]) + "time.sleep(60)"
+    code = f"open({str(pid)!r}, 'w').write(str(os.getpid()))\nsay({BEGUN[0]!r}); time.sleep(60)"
 
     def fail(account: Account) -> None:
         raise ZeroDivisionError(account.state.name)

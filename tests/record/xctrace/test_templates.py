@@ -24,53 +24,33 @@ UID = plistlib.UID
 BOTH = {"counterprofile": 0, "counterprofileinternal": 0}
 SHADERS = {"shaderprofiler": False, "shaderprofilerinternal": False}
 SETTINGS = {**BOTH, "counterscounterprofile": 0, **SHADERS, "induced": 0, "enabled": False}
-ROOT = {
-    "name": "Metal System Trace",
-    "instruments": [
-        {"type": "gpu", "options": {"settings": SETTINGS}},
-        {"type": "time profiler", "options": {"interval": 1000, "enabled": False}},
-    ],
-}
+OTHER = {"interval": 1000, "enabled": False, "type": "time profiler"}
+Values = dict[str, Any]
 
 
-def keyed(root: Any) -> dict[str, Any]:
-    """Archive plain values as NSKeyedArchiver does: equal ones once, dictionaries as two rows."""
+def keyed(*dictionaries: Values) -> dict[str, Any]:
+    """Archive flat dictionaries as NSKeyedArchiver does: equal values once, each as two rows."""
     objects: list[Any] = ["$null"]
     known: dict[str, plistlib.UID] = {}
 
-    def append(value: Any) -> plistlib.UID:
-        objects.append(value)
-        return UID(len(objects) - 1)
-
-    def add(value: Any) -> plistlib.UID:
-        if isinstance(value, dict | list):
-            uid = append(None)
-            rows = {"NS.objects": [add(one) for one in getattr(value, "values", lambda: value)()]}
-            if isinstance(value, dict):
-                rows["NS.keys"] = [add(key) for key in value]
-            objects[uid.data] = {**rows, "$class": add(type(value).__name__)}
-            return uid
+    def uid(value: Any) -> plistlib.UID:
         if repr(value) not in known:
-            known[repr(value)] = append(value)
+            known[repr(value)] = UID(len(objects))
+            objects.append(value)
         return known[repr(value)]
 
-    top = {"root": add(root)}
-    return {"$archiver": "NSKeyedArchiver", "$top": top, "$objects": objects}
+    for values in dictionaries:
+        rows = {"NS.keys": [*map(uid, values)], "NS.objects": [*map(uid, values.values())]}
+        objects.append(rows)
+    return {"$archiver": "NSKeyedArchiver", "$top": {"root": UID(1)}, "$objects": objects}
 
 
-def plain(plist: Any) -> Any:
-    """Read an archive back into plain values, without the code under test."""
-
-    def value(uid: plistlib.UID) -> Any:
-        found = plist["$objects"][uid.data]
-        if isinstance(found, dict) and "NS.keys" in found:
-            pairs = zip(found["NS.keys"], found["NS.objects"], strict=True)
-            return {value(key): value(item) for key, item in pairs}
-        if isinstance(found, dict):
-            return [value(item) for item in found["NS.objects"]]
-        return found
-
-    return value(plist["$top"]["root"])
+def plain(content: bytes) -> list[Values]:
+    """Read the dictionaries of an archive back, without the code under test."""
+    objects = plistlib.loads(content)["$objects"]
+    rows = [value for value in objects if isinstance(value, dict) and "NS.keys" in value]
+    pairs = [zip(row["NS.keys"], row["NS.objects"], strict=True) for row in rows]
+    return [{objects[key.data]: objects[value.data] for key, value in pair} for pair in pairs]
 
 
 def binary(plist: Any) -> bytes:
@@ -79,12 +59,12 @@ def binary(plist: Any) -> bytes:
 
 @pytest.fixture
 def template(tmp_path: Path) -> Callable[..., Path]:
-    """Write a template file, by default a small one of Instruments."""
+    """Write a template file of some dictionaries or bytes, by default a small one."""
 
-    def make(content: Any = None) -> Path:
+    def make(*content: Any) -> Path:
         path = tmp_path / "Metal System Trace.tracetemplate"
-        made = content if isinstance(content, bytes) else binary(keyed(content or ROOT))
-        path.write_bytes(made)
+        given = isinstance(content[0] if content else None, bytes)
+        path.write_bytes(content[0] if given else binary(keyed(*(content or (SETTINGS, OTHER)))))
         return path
 
     return make
@@ -93,18 +73,15 @@ def template(tmp_path: Path) -> Callable[..., Path]:
 @pytest.mark.parametrize(
     ("profile", "shaders", "expected"),
     [
-        (13, None, {"counterprofile": 13, "counterprofileinternal": 13}),
+        (13, None, dict.fromkeys(BOTH, 13)),
         (13, True, dict.fromkeys(BOTH, 13) | dict.fromkeys(SHADERS, True)),
         (None, False, SHADERS),
     ],
 )
 def test_a_copy_differs_in_the_settings_alone(
-    profile: int | None,
-    shaders: bool | None,
-    expected: dict[str, Any],
-    template: Callable[..., Path],
-    tmp_path: Path,
-) -> None:
+    *, profile: int | None, shaders: bool | None, expected: Values,
+    template: Callable[..., Path], tmp_path: Path,
+) -> None:  # fmt: skip
     source, output = template(), tmp_path / "new" / "mine.tracetemplate"
     before = source.read_bytes()
     changes, content = draft(source, output, profile, shaders)
@@ -113,19 +90,15 @@ def test_a_copy_differs_in_the_settings_alone(
     assert not output.parent.exists()
     assert write(output, content) == output
     assert source.read_bytes() == before
-    made = plain(plistlib.loads(output.read_bytes()))
-    settings = made["instruments"][0]["options"]["settings"]
-    assert repr(settings) == repr(SETTINGS | expected)  # True is not 1 here
-    made["instruments"][0]["options"]["settings"] = SETTINGS
-    assert made == ROOT
+    made = plain(output.read_bytes())
+    assert repr(made) == repr([SETTINGS | expected, OTHER])  # True is not 1 here
 
 
 def test_a_setting_in_several_places_is_changed_in_all(template: Callable[..., Path]) -> None:
-    found = read_template(template([BOTH, {"deeper": {**BOTH, "counterprofile": 3}}]))
+    found = read_template(template(BOTH, {**BOTH, "counterprofile": 3}))
     changes = found.changes(dict.fromkeys(BOTH, 13))
     assert [change.before for change in changes] == [0, 0, 3, 0]
-    written = dict.fromkeys(BOTH, 13)
-    assert plain(plistlib.loads(found.changed(changes))) == [written, {"deeper": written}]
+    assert plain(found.changed(changes)) == [dict.fromkeys(BOTH, 13)] * 2
 
 
 @pytest.mark.parametrize(
@@ -136,7 +109,7 @@ def test_a_setting_in_several_places_is_changed_in_all(template: Callable[..., P
         ({**BOTH, "counterprofile": "3"}, "'3', not a whole number"),
         ({**BOTH, "counterprofile": 3.0}, "3.0, not a whole number"),
         ({**BOTH, "counterprofile": False}, "False, not a whole number"),
-        (list(BOTH), "no archived dictionary"),
+        ({}, "no archived dictionary"),
     ],
 )
 def test_an_unknown_structure_is_left_alone(
@@ -150,17 +123,17 @@ def test_an_unknown_structure_is_left_alone(
 @pytest.mark.parametrize(
     ("root", "expected"),
     [
-        (BOTH, 0),
-        ({**BOTH, "counterprofile": 13}, 13),
-        ({"a": 1}, None),
+        ([BOTH], 0),
+        ([{**BOTH, "counterprofile": 13}], 13),
+        ([{"a": 1}], None),
         ([{"counterprofile": 3}, {"counterprofile": 13}], None),
-        ({"counterprofile": True}, None),
+        ([{"counterprofile": True}], None),
     ],
 )
 def test_a_template_tells_which_profile_it_asks_for(
-    root: Any, expected: int | None, template: Callable[..., Path]
+    root: list[Values], expected: int | None, template: Callable[..., Path]
 ) -> None:
-    assert read_template(template(root)).counter_profile() == expected
+    assert read_template(template(*root)).counter_profile() == expected
 
 
 def archived(*objects: Any) -> bytes:
