@@ -81,38 +81,30 @@ def test_a_recording_prints_these_five_lines(
     assert sleeper.poll() is None
 
 
-def test_while_it_records_and_once_it_was_killed(
-    call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_while_it_records_and_once_it_was_stopped(
+    number: signal.Signals, call: Call, sleeper: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     """SIGTERM is ignored, the bundle is there early, another is refused, SIGINT stops and saves."""
-    attach = ("--attach", str(sleeper.pid))
-    for number in (signal.SIGINT, signal.SIGKILL):
-        bundle = tmp_path / f"{number.name}.trace"
-        argv = ("xctrace", "record", *MST, *attach, "--output", str(bundle))
-        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            while "Ctrl-C" not in process.stdout.readline():
-                assert process.poll() is None
-            process.terminate()
-            ended = export(call, bundle, "--toc")
-            assert ended.returncode == 10
-            assert ended.stderr == "Export failed: Document Missing Template Error\n"
-            output = ("--output", str(tmp_path / f"second-{number.name}.trace"))
-            second = call("xctrace", "record", *attach, *output)
-            assert second.returncode == 2
-            assert "_lockKPerf: could not lock kperf." in second.stderr
+    saves, bundle = number is signal.SIGINT, tmp_path / "a.trace"
+    record = ("xctrace", "record", *MST, "--attach", str(sleeper.pid), "--output")
+    with subprocess.Popen((*record, str(bundle)), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while "Ctrl-C" not in process.stdout.readline():
             assert process.poll() is None
-            process.send_signal(number)
-            printed, _ = process.communicate(timeout=20)
-        saved = [
-            "Stopping recording...",
-            "Recording completed. Saving output file...",
-            f"Output file saved as: {bundle.name}",
-        ]
-        assert printed.splitlines() == (saved if number is signal.SIGINT else [])
-        assert process.returncode == (0 if number is signal.SIGINT else -signal.SIGKILL)
-        assert bundle.is_dir()
-        assert export(call, bundle, "--toc").returncode == (0 if number is signal.SIGINT else 10)
+        process.terminate()
+        ended = export(call, bundle, "--toc")
+        said = "Export failed: Document Missing Template Error\n"
+        assert (ended.returncode, ended.stderr) == (10, said)
+        second = call(*record, str(tmp_path / "b.trace"))
+        assert second.returncode == 2
+        assert "_lockKPerf: could not lock kperf." in second.stderr
+        process.send_signal(number)
+        printed, _ = process.communicate(timeout=20)
+    lines = ["Stopping recording...", "Output file saved as: a.trace"]
+    assert printed.splitlines()[::2] == (lines if saves else [])
+    assert process.returncode == (0 if saves else -signal.SIGKILL)
+    assert export(call, bundle, "--toc").returncode == (0 if saves else 10)
 
 
 def test_what_it_saved_is_exported(scenario: Scenario, call: Call, tmp_path: Path) -> None:

@@ -25,12 +25,7 @@ SECOND = 1_000_000_000
 DATE = "1970-01-01T00:01:40.000+00:00"  # 100 s after the epoch
 ANCHORS = [ClockAnchor(monotonic=50 * SECOND, epoch=103 * SECOND)]
 ZERO = 47 * SECOND  # monotonic time at 100 s
-BY_DATE = {
-    "source": START_DATE,
-    "epoch": 100 * SECOND,
-    "origin": ZERO,
-    "uncertainty": 1_000_000,
-}
+BY_DATE = {"source": START_DATE, "epoch": 100 * SECOND, "origin": ZERO, "uncertainty": 1_000_000}
 
 
 @pytest.mark.parametrize(
@@ -84,13 +79,10 @@ def test_without_a_date_with_its_zone_or_anchors_there_is_no_origin() -> None:
     assert align(DATE, [], ZERO) == {"source": START_DATE, "epoch": 100 * SECOND}
     for date in ("", "yesterday", "2026-03-30T21:38:10.000"):
         assert align(date, ANCHORS, ZERO) == {}
-
-
-def test_the_nearest_anchor_counts_and_a_step_of_the_clock_is_uncertainty() -> None:
-    near = ClockAnchor(monotonic=10 * SECOND, epoch=1_774_906_691 * SECOND)
-    far = ClockAnchor(monotonic=90 * SECOND, epoch=1_774_906_771 * SECOND + 5_000)
-    known = align("2026-03-30T21:38:10.000+00:00", [far, near])
-    assert (known["origin"], known["uncertainty"]) == (9 * SECOND, 1_005_000)
+    # the nearest anchor counts, and a step of the clock is uncertainty
+    near, far = ClockAnchor(90 * SECOND, 101 * SECOND), ClockAnchor(10 * SECOND, 21 * SECOND - 5000)
+    known = align(DATE, [far, near])
+    assert (known["origin"], known["uncertainty"]) == (89 * SECOND, 1_005_000)
 
 
 COLUMNS = {
@@ -132,19 +124,16 @@ def exported(ticks: object, rows: int = 1) -> str:
     )
 
 
+NOT_READ = "not read: mabs-epoch '119 d 02:13', timebase-info '125/3'"
+
+
 @pytest.mark.parametrize(
     ("table", "known"),
     [
         (None, {"source": START_DATE, "origin": ORIGIN, "uncertainty": 1_000_000}),
         (exported(TICKS, 0), {"source": START_DATE, "origin": ORIGIN}),
         (exported(TICKS), {"source": TIME_INFO, "origin": TICKS * 125 // 3}),
-        (
-            exported("119 d 02:13"),
-            {
-                "source": START_DATE,
-                "time_info": "not read: mabs-epoch '119 d 02:13', timebase-info '125/3'",
-            },
-        ),
+        (exported("119 d 02:13"), {"source": START_DATE, "time_info": NOT_READ}),
         (exported(TICKS)[:100], {"source": START_DATE}),
     ],
 )
@@ -157,18 +146,24 @@ def test_the_clock_of_a_trace_is_the_best_that_can_be_read(
     assert {name: clock[name] for name in known} == known
 
 
+LEFT_OUT = "is left out: it cannot be laid on the trace's time"
+
+
 @pytest.mark.parametrize(
-    ("monitored", "clock", "begins", "results"),
+    ("worker", "monitored", "clock", "begins", "written"),
     [
-        (True, True, "A monitor's readings are laid on the trace's time by", 2),
-        (True, False, "What a monitor read is left out: it cannot be laid on the trace's time", 2),
-        (False, True, "", 2),  # results alone have no times to speak of
+        (False, True, True, "A monitor's readings are laid on the trace's", {"results", "gauges"}),
+        (False, True, False, f"What a monitor read {LEFT_OUT}", {"results"}),
+        (False, False, True, "", {"results"}),  # results alone have no times to speak of
+        (True, False, False, f"What the workload marked {LEFT_OUT}", set()),
     ],
 )
 def test_what_stands_beside_a_program_is_exported(
-    monitored: bool, clock: bool, begins: str, results: int, recording: Recording
-) -> None:
-    recording.journal_file.unlink()
+    *, worker: bool, monitored: bool, clock: bool, begins: str, written: set[str],
+    recording: Recording,
+) -> None:  # fmt: skip
+    if not worker:
+        recording.journal_file.unlink()
     if monitored:
         with closing(Journal(recording.gauges_file)) as journal:
             journal.write("anchor", monotonic=ORIGIN, epoch=BEGAN)
@@ -179,10 +174,10 @@ def test_what_stands_beside_a_program_is_exported(
     said = export_workload_events(recording)
     assert "".join(said).startswith(begins)
     assert len(said) == bool(begins)
+    files = {file.stem.removeprefix("host-") for file in recording.exports.glob("host-*")}
+    assert files == written
     tables = Tables(recording.exports, frozenset())
-    assert len(tables["results"]) == results
-    assert (recording.exports / "host-gauges.parquet").exists() is (monitored and clock)
-    assert not (recording.exports / "host-steps.parquet").exists()
-    if monitored and clock:
+    assert "results" not in files or len(tables["results"]) == 2
+    if "gauges" in files:
         rows = tables["gauges"][["time", "value", "source"]]
         assert rows.to_numpy().tolist() == [[3_000_000, 1.4e9, "macmon"]]

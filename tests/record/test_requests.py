@@ -17,28 +17,10 @@ from tracekit.record.xctrace.tool import Xctrace
 from tracekit.workload.plan import Plan
 from tracekit.workload.worker.spec import Spec
 from tracekit.workload.workload import load
+from worker_naps import naps_that
 
-NAPS = '''
-from tracekit.workload import Step, workload
-
-@workload
-def naps() -> Step:
-    """Do nothing."""
-    return Step(submit=lambda: None, wait=lambda _: None, backend="cpu")
-'''
 HOST = HostRecorder()
 XCTRACE = XctraceRecorder(Xctrace("/X/xctrace"), only())
-
-
-@pytest.fixture
-def recording(tmp_path: Path) -> Recording:
-    return Recording(tmp_path)
-
-
-@pytest.fixture
-def naps(tmp_path: Path) -> Plan:
-    (tmp_path / "naps.py").write_text(NAPS)
-    return Plan(load(tmp_path / "naps.py"), time_limit=5)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +34,11 @@ def naps(tmp_path: Path) -> Plan:
     ],
 )
 def test_a_workload_is_launched_or_waits_until_it_is_attached_to(
-    *, recorder: Any, method: str, limit: float, attached: bool, naps: Plan, recording: Recording
+    *, recorder: Any, method: str, limit: float, attached: bool, tmp_path: Path
 ) -> None:
-    plan, host = replace(naps, method=method), recorder is HOST
+    (tmp_path / "naps.py").write_text(naps_that())
+    plan = Plan(load(tmp_path / "naps.py"), time_limit=5, method=method)
+    recording, host = Recording(tmp_path), recorder is HOST
     request = request_for(plan, recording, recorder)
     assert request.time_limit == limit
     assert journal_of(request.target) == recording.journal_file.resolve()
@@ -71,12 +55,10 @@ def test_a_workload_is_launched_or_waits_until_it_is_attached_to(
 
 
 @pytest.mark.parametrize("recorder", [HOST, XCTRACE], ids=["host", "xctrace"])
-def test_programs_and_processes_are_taken_as_they_are(
-    recording: Recording, recorder: HostRecorder | XctraceRecorder
-) -> None:
-    program = request_for(Plan(command=("true",), time_limit=3), recording, recorder)
-    assert program == Request(Launch(("true",)), 3)
-    process = request_for(Plan(attach=7, time_limit=3), recording, recorder)
+def test_programs_and_processes_are_taken_as_they_are(recorder: Any, tmp_path: Path) -> None:
+    recording, program = Recording(tmp_path), Plan(command=("true",), time_limit=3)
+    assert request_for(program, recording, recorder) == Request(Launch(("true",)), 3)
+    process = request_for(replace(program, command=(), attach=7), recording, recorder)
     assert process == Request(Attach(7), 3)
     assert journal_of(process.target) is None
     assert not recording.spec_file.exists()

@@ -1,7 +1,8 @@
-"""Whose GPU work a bundle holds is found in the bundle itself."""
+"""Whose GPU work a bundle holds is found in the bundle itself, unless something was exported."""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,53 +13,46 @@ from tracekit.record.direct_reading import rows_of_target
 from tracekit.record.xctrace.exporting import NO_ROWS
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.run_info import write_toc
-from tracekit.tables.toc import TocRun, read_toc
 
-BUILD = "26.0 (17C529)"
-RUN = TocRun(1, instruments_version=BUILD)
+WORK = intervals((5, 7, PYTHON), (6, 8, SERVER))
 
 
-@pytest.fixture
-def recording(tmp_path: Path) -> Recording:
-    made = Recording(tmp_path / "run")
-    table = intervals((5, 7, PYTHON), (6, 8, SERVER))
-    write_bundle(made.bundle, [table], info=RunInfo(instruments_version=BUILD))
-    made.exports.mkdir()
-    write_toc(Bundle(made.bundle), made.toc_file)
-    return made
+def recorded(folder: Path, *tables: Any) -> Recording:
+    recording = Recording(folder)
+    recording.exports.mkdir(parents=True)
+    if tables:
+        info = RunInfo(instruments_version="26.0 (17C529)")
+        write_bundle(recording.bundle, list(tables), info=info)
+        write_toc(Bundle(recording.bundle), recording.toc_file)
+    return recording
 
 
-def test_without_the_table_or_the_bundle_nothing_is_known(
-    recording: Recording, tmp_path: Path
+@pytest.mark.parametrize(
+    ("tables", "pids", "found", "said"),
+    [
+        ([], [4711], None, ""),
+        ([ticks([1])], [4711], None, ""),
+        ([WORK], [4711], True, ""),
+        ([WORK], [99, 4711], True, ""),
+        ([WORK], [99], False, "has rows of other processes only: no GPU work of the target (proc"),
+        ([WORK], [], None, ""),
+        ([intervals()], [4711], False, NO_ROWS),
+    ],
+)
+def test_the_target_has_rows_or_only_others_have_or_nobody_or_it_is_not_known(
+    tables: list[Any], pids: list[int], found: bool | None, said: str, tmp_path: Path
 ) -> None:
-    other = Recording(tmp_path / "other")
-    other.exports.mkdir(parents=True)
-    assert rows_of_target(other, [4711]) == (None, ())
-    write_bundle(other.bundle, [ticks([1])])
-    write_toc(Bundle(other.bundle), other.toc_file)
-    assert rows_of_target(other, [4711]) == (None, ())
+    rows, warnings = rows_of_target(recorded(tmp_path / "run", *tables), pids)
+    assert rows is found
+    assert said in "".join(warnings)
+    assert len(warnings) == bool(said)
 
 
 def test_an_export_counts_before_the_bundle(
-    recording: Recording, intervals_xml: Callable[..., str]
+    tmp_path: Path, intervals_xml: Callable[..., str]
 ) -> None:
+    recording = recorded(tmp_path / "run", WORK)
     export = recording.exports / "metal-gpu-intervals.xml"
     export.write_text(intervals_xml([(1, 1, 99, "other")]))
     assert rows_of_target(recording, [99]) == (True, ())
     assert rows_of_target(recording, [4711])[0] is False
-
-
-def test_the_target_has_rows_or_only_others_have_or_nobody(
-    recording: Recording, tmp_path: Path
-) -> None:
-    assert read_toc(recording.toc_file).runs[0].instruments_version == BUILD
-    assert rows_of_target(recording, [4711]) == (True, ())
-    found, (reported,) = rows_of_target(recording, [99])
-    assert found is False
-    assert "has rows of other processes only" in reported
-    assert rows_of_target(recording, []) == (None, ())
-    empty = Recording(tmp_path / "empty")
-    write_bundle(empty.bundle, [intervals()], info=RunInfo(instruments_version=BUILD))
-    empty.exports.mkdir()
-    write_toc(Bundle(empty.bundle), empty.toc_file)
-    assert rows_of_target(empty, [4711]) == (False, (NO_ROWS,))

@@ -2,6 +2,7 @@ from contextlib import closing
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -56,8 +57,45 @@ TOLD = WorkloadReport(
         Memory("baseline", "mlx_active", None, 900, "MLX is not loaded"),
     ),
 )
-
-Row = list[object]
+Row = list[Any]
+# Of a report whose trace begins at a moment of the monotonic clock, the rows of each table.
+ROWS: list[tuple[WorkloadReport, int, dict[str, list[Row]]]] = [
+    (
+        REPORT, 1500,
+        {
+            # the last one was cut short
+            "phases": [[-600, 100, "prepare"], [-500, 500, "warm-up"], [0, 0, "steady"]],
+            "steps": [[-490, 390, 0, "warm-up", 10, 16, ""], [0, 400, 1, "steady", 10, 16, ""]],
+            "specializations": [[-480, "custom_kernel_paged_decode__x"]],
+            "step_models": [[-500, "metal", 16, 300, 200, 40, 2**40, 1, ""]],
+        },
+    ),
+    (
+        TOLD, 1000,
+        {
+            "steps": [[500, 400, 0, "steady", 10, 3, "sdpa"]],
+            "step_models": [
+                [0, "cpu", 0, 0, 0, 0, flops, None, name]
+                for flops, name in ((1, "paged"), (2, "sdpa"))
+            ],
+            "spans": [[500, 10, "admit"]],
+            "gauges": [[900, "used_blocks", 7.0, "count", "workload"]],
+            "requests": [
+                [400, 0, "completed", 5, 2, 100, 500, 600, 2, ""],
+                [450, 1, "unfinished", 5, 2, None, None, None, 0, ""],
+            ],
+            "request_tokens": [[900, 0, 0], [1000, 0, 1]],
+            "results": [
+                [0, "error", 2.5e-17, "", "neither", ""],
+                [0, "ttft", None, "ns", "lower", "no request"],
+            ],
+            "memory_profile": [
+                [-100, "baseline", "resident", 4096, ""],
+                [-100, "baseline", "mlx_active", None, "MLX is not loaded"],
+            ],
+        },
+    ),
+]  # fmt: skip
 
 
 def rows_of(folder: Path, table: str) -> list[Row]:
@@ -67,43 +105,12 @@ def rows_of(folder: Path, table: str) -> list[Row]:
     return frame.astype(object).where(frame.notna(), None).values.tolist()
 
 
-def test_marks_are_laid_on_the_traces_time(tmp_path: Path) -> None:
-    write_events(REPORT, 1500, tmp_path, EVENTS)
-    assert rows_of(tmp_path, "phases") == [
-        [-600, 100, "prepare"],
-        [-500, 500, "warm-up"],
-        [0, 0, "steady"],  # it was cut short
-    ]
-    assert rows_of(tmp_path, "steps") == [
-        [-490, 390, 0, "warm-up", 10, 16, ""],
-        [0, 400, 1, "steady", 10, 16, ""],
-    ]
-    assert rows_of(tmp_path, "specializations") == [[-480, "custom_kernel_paged_decode__x"]]
-    assert rows_of(tmp_path, "step_models") == [[-500, "metal", 16, 300, 200, 40, 2**40, 1, ""]]
-
-
-def test_what_a_workload_tells_too(tmp_path: Path) -> None:
-    write_events(TOLD, 1000, tmp_path, EVENTS)
-    assert rows_of(tmp_path, "steps") == [[500, 400, 0, "steady", 10, 3, "sdpa"]]
-    assert [row[-3:] for row in rows_of(tmp_path, "step_models")] == [
-        [1, None, "paged"],
-        [2, None, "sdpa"],
-    ]
-    assert rows_of(tmp_path, "spans") == [[500, 10, "admit"]]
-    assert rows_of(tmp_path, "gauges") == [[900, "used_blocks", 7.0, "count", "workload"]]
-    assert rows_of(tmp_path, "requests") == [
-        [400, 0, "completed", 5, 2, 100, 500, 600, 2, ""],
-        [450, 1, "unfinished", 5, 2, None, None, None, 0, ""],
-    ]
-    assert rows_of(tmp_path, "request_tokens") == [[900, 0, 0], [1000, 0, 1]]
-    assert rows_of(tmp_path, "results") == [
-        [0, "error", 2.5e-17, "", "neither", ""],
-        [0, "ttft", None, "ns", "lower", "no request"],
-    ]
-    assert rows_of(tmp_path, "memory_profile") == [
-        [-100, "baseline", "resident", 4096, ""],
-        [-100, "baseline", "mlx_active", None, "MLX is not loaded"],
-    ]
+@pytest.mark.parametrize(("report", "origin", "tables"), ROWS)
+def test_marks_are_laid_on_the_traces_time(
+    report: WorkloadReport, origin: int, tables: dict[str, list[Row]], tmp_path: Path
+) -> None:
+    write_events(report, origin, tmp_path, EVENTS)
+    assert {name: rows_of(tmp_path, name) for name in tables} == tables
 
 
 def test_cores_are_counted_from_two_samples() -> None:
@@ -111,10 +118,9 @@ def test_cores_are_counted_from_two_samples() -> None:
         Sample(2000, cpu=100, memory=1, threads=2, voluntary=3, involuntary=4, machine=500),
         Sample(2400, cpu=300, memory=5, threads=6, voluntary=7, involuntary=None, machine=1100),
     ]
-    assert list(process_samples(taken, 1000)) == [
-        (1000, None, 1, 2, 3, 4, None),
-        (1400, 0.5, 5, 6, 7, None, 1.5),
-    ]
+    first, second = (1000, None, 1, 2, 3, 4, None), (1400, 0.5, 5, 6, 7, None, 1.5)
+    assert list(process_samples(taken, 1000)) == [first, second]
+    assert list(process_samples(taken[:1], 1000)) == [first]
     assert list(process_samples([], 1000)) == []
 
 
@@ -154,18 +160,14 @@ def test_an_account_has_a_monitors_gauges_and_what_a_program_printed(
         assert report.results["generation_tokens_per_second"].value == 45.256
 
 
-def session_of(recording: Recording, **values: object) -> None:
-    recording.host_bundle.mkdir(parents=True, exist_ok=True)
-    known = {"pid": 7, "name": "python", "kind": "launched", "origin": 1000, **values}
-    save(recording.host_session, known)
-
-
 def stepped(recording: Recording, backend: str) -> None:
-    """Leave the journal of a worker with one step."""
-    journal = Journal(recording.journal_file)
-    journal.write("about", workload="paged", backend=backend, thread=9)
-    journal.write("step", phase="steady", start=1100, submitted=1130, completed=1900)
-    journal.close()
+    """Leave a session and the journal of a worker with one step."""
+    recording.host_bundle.mkdir(parents=True)
+    known = {"pid": 7, "name": "python", "kind": "launched", "origin": 1000}
+    save(recording.host_session, known)
+    with closing(Journal(recording.journal_file)) as journal:
+        journal.write("about", workload="paged", backend=backend, thread=9)
+        journal.write("step", phase="steady", start=1100, submitted=1130, completed=1900)
 
 
 @pytest.mark.parametrize(
@@ -174,18 +176,24 @@ def stepped(recording: Recording, backend: str) -> None:
 def test_a_step_is_a_submission_and_then_work(
     backend: str, channel: str, recorder: HostRecorder, recording: Recording
 ) -> None:
-    session_of(recording)
     stepped(recording, backend)
-    recorder.export(recording, quiet)
+    recording.host_samples.write_text('{"at":')  # cut, so that there are not two samples
+    [said] = recorder.export(recording, quiet)
+    assert said.startswith("The target ended before two samples were taken")
+    assert pq.read_table(recording.exports / "host-process-samples.parquet").num_rows == 0
     tables = Tables(recording.exports, frozenset({7}))
     known = {"label": "paged", "process": "python", "pid": 7, "target": True, "clock": "host"}
     [interval] = tables["gpu_intervals"].to_dict("records")
     assert interval.items() >= {**known, "start": 130, "duration": 770, "channel": channel}.items()
     [submission] = tables["submissions"].to_dict("records")
     assert submission.items() >= {**known, "start": 100, "duration": 30, "tid": 9}.items()
-    schemas = {table.schema for table in read_toc(recording.toc_file).runs[0].tables}
+    (run,) = read_toc(recording.toc_file).runs
+    assert (run.duration, run.exit_status) == (1e-6, "")  # it was never closed
     files = {file.name for file in recording.exports.iterdir()}
-    assert files == {f"{schema}.parquet" for schema in schemas} | {"toc.xml"}
+    assert files == {f"{table.schema}.parquet" for table in run.tables} | {"toc.xml"}
+    recording.host_session.write_text("{")
+    with pytest.raises(InputError, match=r"session\.json cannot be read"):
+        recorder.export(recording, quiet)
 
 
 SESSION = Session(
@@ -217,8 +225,7 @@ def test_a_toc_says_what_was_recorded_and_that_the_host_did(tmp_path: Path) -> N
     assert (run.duration, run.end_reason, run.time_limit) == (2.5, "Target exited", "10 seconds")
     assert (run.recording_mode, run.template) == ("Host", "")
     assert run.instruments_version == f"tracekit host recorder {version('tracekit')}"
-    assert run.device["model"] == "Fast & Furious"
-    assert run.device["os-version"] == "Linux 6.1"
+    assert (run.device["model"], run.device["os-version"]) == ("Fast & Furious", "Linux 6.1")
     assert [table.schema for table in run.tables] == ["host-phases", "host-steps"]
     process = etree.parse(path).find("run/info/target/process")
     assert process is not None
@@ -240,7 +247,7 @@ def test_a_table_takes_the_place_of_an_older_export(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     (tmp_path / "host-spans.xml").write_text("of a version before")
     path = write_rows(tmp_path, "spans", [(1, 2, "admit")])
-    assert [one.name for one in tmp_path.iterdir()] == [path.name] == ["host-spans.parquet"]
+    assert [file.name for file in tmp_path.iterdir()] == [path.name] == ["host-spans.parquet"]
     header = Header("host-spans", "//trace-toc/run[1]/data/table[1]", 1, rows=True)
     note_put_away(tmp_path, PutAway("host-spans.xml", "0" * 32, 2, 9, (header,), "2026-01-01"))
     assert rows_of(tmp_path, "spans") == [[1, 2, "admit"]]  # not beside what was pruned
@@ -249,20 +256,4 @@ def test_a_table_takes_the_place_of_an_older_export(tmp_path: Path) -> None:
     tables = Tables(tmp_path, frozenset())
     with pytest.raises(InputError, match="no column"):
         _ = tables["spans"]
-    assert [(one.flaw, one.schema) for one in tables.remarks] == [(Flaw.DAMAGED, "host-spans")]
-
-
-def test_a_recording_that_was_never_closed_can_be_exported_and_a_damaged_one_is_said(
-    recorder: HostRecorder, recording: Recording
-) -> None:
-    session_of(recording)
-    recording.host_samples.write_text('{"at":')  # cut, so that there are not two samples
-    stepped(recording, "cpu")
-    [said] = recorder.export(recording, quiet)
-    assert said.startswith("The target ended before two samples were taken")
-    assert pq.read_table(recording.exports / "host-process-samples.parquet").num_rows == 0
-    (run,) = read_toc(recording.toc_file).runs
-    assert (run.duration, run.exit_status) == (1e-6, "")
-    recording.host_session.write_text("{")
-    with pytest.raises(InputError, match=r"session\.json cannot be read"):
-        recorder.export(recording, quiet)
+    assert [(mark.flaw, mark.schema) for mark in tables.remarks] == [(Flaw.DAMAGED, "host-spans")]

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,16 +24,12 @@ from tracekit.record.recorder import running
 from tracekit.workload.journal import ClockAnchor, Journal
 
 PATIENT = Pace(0.001, 600.0, Timeouts(ready=600.0, grace=600.0))
+SECOND = 1_000_000_000
 
 
 @pytest.fixture
-def samples(tmp_path: Path) -> Path:
-    return tmp_path / "samples.jsonl"
-
-
-@pytest.fixture
-def sampler(samples: Path) -> Iterator[Sampler]:
-    made = Sampler(os.getpid(), samples)
+def sampler(tmp_path: Path) -> Iterator[Sampler]:
+    made = Sampler(os.getpid(), tmp_path / "samples.jsonl")
     yield made
     made.close()
 
@@ -56,9 +52,9 @@ class Times(NamedTuple):
 
 
 def test_samples_are_kept_as_they_come(
-    sampler: Sampler, samples: Path, monkeypatch: pytest.MonkeyPatch
+    sampler: Sampler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = threading.Event()
+    samples, done = tmp_path / "samples.jsonl", threading.Event()
     waiting = threading.Thread(target=done.wait)
     waiting.start()
     sampler.take()
@@ -88,9 +84,15 @@ def test_a_full_disk_is_reported() -> None:
     sampler.close()
 
 
-def test_what_is_not_there_does_not_run() -> None:
-    with pytest.raises(UsageError, match="There is no process 4194304 to attach to"):
-        running(4194304)
+def test_what_is_not_there_or_not_waited_for_does_not_run() -> None:
+    ended = os.fork()
+    if not ended:
+        os._exit(0)
+    os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
+    for pid in (4194304, ended):
+        with pytest.raises(UsageError, match=f"There is no process {pid} to attach to"):
+            running(pid)
+    os.waitpid(ended, 0)
     assert process_name(4194304) == ""
     assert running(os.getpid())()
 
@@ -106,6 +108,10 @@ def test_phases_and_pauses_are_heard(journal: Journal) -> None:
         journal.write("sampling", on=on, at=60)
         assert not listener.listen()
         assert listener.paused is not on
+    listener.paused = True
+    journal.write("end")
+    assert not listener.listen()
+    assert not listener.paused
 
 
 @pytest.mark.parametrize(
@@ -123,60 +129,55 @@ def test_nonsense_is_not_heard_and_half_a_line_once_whole(line: bytes, tmp_path:
     assert listener.phase == "steady"
 
 
+def interrupted() -> bool:
+    raise KeyboardInterrupt
+
+
+def lasting(looks: int) -> Callable[[], bool]:
+    left = iter(range(looks))
+    return lambda: next(left, None) is not None
+
+
+@pytest.mark.parametrize(
+    ("runs", "end", "taken"), [(lasting(5), End.EXITED, 6), (interrupted, End.INTERRUPTED, 1)]
+)
 def test_it_samples_until_the_target_ends_or_somebody_stops_it(
-    sampler: Sampler, samples: Path
+    runs: Callable[[], bool], end: End, taken: int, sampler: Sampler, tmp_path: Path
 ) -> None:
-    left, told = iter(range(5)), list[str]()
-
-    def runs() -> bool:
-        raise KeyboardInterrupt
-
-    end = watch(
-        sampler, Listener(None), PATIENT, told.append, running=lambda: next(left, None) is not None
-    )
-    assert (end, told) == (End.EXITED, [])
-    assert len(read_samples(samples)) == 6
-    assert watch(sampler, Listener(None), PATIENT, str, running=runs) is End.INTERRUPTED
+    told: list[str] = []
+    assert watch(sampler, Listener(None), PATIENT, told.append, running=runs) is end
+    assert told == []
+    assert len(read_samples(tmp_path / "samples.jsonl")) == taken
 
 
-def test_the_workers_phases_are_told(sampler: Sampler, journal: Journal) -> None:
+def test_the_workers_phases_are_told_and_its_time_counts_from_its_steady_one(
+    sampler: Sampler, journal: Journal
+) -> None:
     journal.write("phase", name="prepare", start=1)
     told: list[str] = []
+    now = ClockAnchor.now().monotonic
 
     def runs() -> bool:
-        journal.write("phase", name="steady", start=ClockAnchor.now().monotonic)
-        return len(told) < 2
+        journal.write("phase", name="steady", start=now)
+        return True
 
-    assert watch(sampler, Listener(journal.path), PATIENT, told.append, running=runs) is End.EXITED
+    pace = Pace(0.001, 0.02, Timeouts(ready=600.0, grace=0.02))
+    listener = Listener(journal.path)
+    assert watch(sampler, listener, pace, told.append, running=runs) is End.LIMIT
     assert told == ["prepare", "steady"]
-
-
-def test_a_workers_time_counts_from_its_steady_phase(sampler: Sampler, journal: Journal) -> None:
-    now = ClockAnchor.now().monotonic
-    journal.write("phase", name="steady", start=now)
-    pace = Pace(0.001, 0.02, Timeouts(ready=0.0, grace=0.02))
-    assert watch(sampler, Listener(journal.path), pace, str, running=lambda: True) is End.LIMIT
     assert ClockAnchor.now().monotonic - now >= 40_000_000
-
-
-SECOND = 1_000_000_000
 
 
 @pytest.mark.parametrize(
     ("steady", "busy", "moment"),
-    [
-        (None, None, 600),
-        (7, None, 327),
-        (7, 328, 348),  # after 300 s it measures for 20 s what recording cost
-    ],
+    [(None, 0, 600), (7, 0, 327), (7, 328, 348)],  # it measures what recording cost
 )
 def test_a_worker_has_the_time_that_it_says_it_needs(
-    steady: int | None, busy: int | None, moment: int, journal: Journal
+    steady: int | None, busy: int, moment: int, journal: Journal
 ) -> None:
     listener = Listener(journal.path)
     if steady is not None:
         journal.write("phase", name="steady", start=steady * SECOND)
-    if busy is not None:
         journal.write("busy", until=busy * SECOND)
     listener.listen()
     pace = Pace(0.025, 300.0, Timeouts(grace=20.0))
