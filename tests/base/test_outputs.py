@@ -17,7 +17,9 @@ def write(path: Path, text: str, **options: Any) -> None:
         path.write_text(text)
 
 
-def test_what_was_written_is_replaced_until_someone_changes_it(tmp_path: Path) -> None:
+def test_what_was_written_is_replaced_until_someone_changes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / os.fsdecode(b"out-\xff.csv")
     write(path, "a,b\n")
     write(path, "c,d\n", force=False)
@@ -28,6 +30,10 @@ def test_what_was_written_is_replaced_until_someone_changes_it(tmp_path: Path) -
     assert path.read_text() == MINE
     write(path, "e,f\n", force=True)
     assert path.read_text() == "e,f\n"
+    monkeypatch.setenv("TRACEKIT_CACHE", str(path / "notes"))  # which cannot be kept
+    write(tmp_path / "other.csv", "a,b\n")
+    with pytest.raises(UsageError):
+        write(tmp_path / "other.csv", "a,b\n")
 
 
 @pytest.mark.parametrize(
@@ -78,16 +84,6 @@ def test_nothing_is_added_to_what_is_whole(
         with pytest.raises(UsageError, match=f"is {kind}: nothing else"):
             require_apart([tmp_path / place])
     require_apart([tmp_path / f"{folder}.csv"])
-
-
-def test_notes_that_cannot_be_kept_do_no_harm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file" / "notes"))
-    write(tmp_path / "out.csv", "a,b\n")
-    with pytest.raises(UsageError):
-        write(tmp_path / "out.csv", "a,b\n")
 
 
 def test_what_is_not_written_is_refused_at_once_and_does_not_become_ours(tmp_path: Path) -> None:

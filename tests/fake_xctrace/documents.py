@@ -156,79 +156,45 @@ def _tables() -> str:
     )
 
 
-def _rows(state: dict[str, Any], scenario: Scenario, schema: str) -> list[list[Cell | None]]:
+def _rows(state: dict[str, Any], scenario: Scenario, schema: str) -> list[encoding.Row]:
     target = state["target"] or {"name": "unknown", "pid": 1}
     owner = (target["name"], target["pid"])
-    count = max(int(state["duration"] * 1e9) // _STEP, 1)
+    numbers = range(max(int(state["duration"] * 1e9) // _STEP, 1))
+    own = () if scenario["others_only"] else numbers
     if schema == "metal-gpu-intervals":
-        rows = [_interval(number, *WINDOW_SERVER) for number in range(0, count, 10)]
-        if not scenario["others_only"]:
-            rows += [_interval(number, *owner) for number in range(count)]
+        rows = [_interval(number, *WINDOW_SERVER) for number in numbers[::10]]
+        rows += [_interval(number, *owner) for number in own]
         return sorted(rows, key=lambda row: int(row[0].text))
-    if schema == "metal-application-encoders-list" and not scenario["others_only"]:
-        return [_encoder(number, *owner) for number in range(count)]
+    if schema == "metal-application-encoders-list":
+        return [_encoder(number, *owner) for number in own]
     if schema == "metal-gpu-counter-intervals" and state["counter_rows"]:
-        return [_counter(number) for number in range(count)]
+        return [_counter(number) for number in numbers]
     return []
 
 
-def _interval(number: int, name: str, pid: int) -> list[Cell | None]:
-    words = f"Dispatch {number}"
-    label = Cell("formatted-label", fmt=words, children=(Cell("string", words),))
+def _interval(number: int, name: str, pid: int) -> encoding.Row:
+    own = pid != WINDOW_SERVER[1]
     return [
-        encoding.time(number * _STEP + (0 if pid != WINDOW_SERVER[1] else 1000)),
-        encoding.duration(3_000_000 + number % 7 * 1000),
-        Cell("gpu-channel-name", "Compute" if pid != WINDOW_SERVER[1] else "Fragment"),
-        None,
-        encoding.duration(200_000 + number % 5 * 1000),
-        Cell("metal-nesting-level", "0"),
-        label,
-        Cell("gpu-state", "Active"),
-        Cell("connection-uuid64", "4"),
-        Cell("render-buffer-depth", "3"),
-        encoding.process(name, pid),
-        Cell("metal-device-name", "M1"),
-        Cell("metal-object-label", ""),
-        Cell("formatted-label", fmt="", children=(Cell("string", ""),)),
-        Cell("size-in-bytes", "0", "0 Bytes"),
-        Cell("metal-command-buffer-id", str(pid * 10_000 + number)),
-        Cell("metal-command-buffer-id", str(pid * 20_000 + number)),
-        Cell("uint64", str(number)),
-    ]
+        encoding.time(number * _STEP + (0 if own else 1000)),
+        encoding.duration(3_000_000 + number % 7 * 1000), "Compute" if own else "Fragment", None,
+        encoding.duration(200_000 + number % 5 * 1000), "0", encoding.label(f"Dispatch {number}"),
+        "Active", "4", "3", encoding.process(name, pid), "M1", "", encoding.label(""),
+        Cell("size-in-bytes", "0", "0 Bytes"), str(pid * 10_000 + number),
+        str(pid * 20_000 + number), str(number),
+    ]  # fmt: skip
 
 
-def _encoder(number: int, name: str, pid: int) -> list[Cell | None]:
-    empty = Cell("metal-object-label", "")
+def _encoder(number: int, name: str, pid: int) -> encoding.Row:
     return [
-        encoding.time(number * _STEP),
-        encoding.duration(20_000),
-        encoding.thread(name, pid),
-        encoding.process(name, pid),
-        Cell("metal-device-name", "M1"),
-        None,
-        empty,
-        Cell("metal-object-label", f"Command Buffer {number}"),
-        empty,
-        Cell("metal-object-label", "Compute Encoder 0"),
-        Cell("metal-event-name", "Compute"),
-        Cell("metal-command-buffer-id", str(pid * 10_000 + number)),
-        Cell("metal-command-buffer-id", str(pid * 20_000 + number)),
-    ]
+        encoding.time(number * _STEP), encoding.duration(20_000), encoding.thread(name, pid),
+        encoding.process(name, pid), "M1", None, "", f"Command Buffer {number}", "",
+        "Compute Encoder 0", "Compute", str(pid * 10_000 + number), str(pid * 20_000 + number),
+    ]  # fmt: skip
 
 
-def _counter(number: int) -> list[Cell | None]:
+def _counter(number: int) -> encoding.Row:
     share = f"{20 + number % 50}.000000000"
     return [
-        encoding.time(number * _STEP),
-        encoding.duration(_STEP),
-        Cell("uint32", "1"),
-        Cell("gpu-counter-name", "ALU Limiter"),
-        None,
-        Cell("fixed-decimal", share),
-        Cell("percent", share),
-        Cell("uint32", "0"),
-        Cell("metal-device-name", "M1"),
-        Cell("uint32", "0"),
-        Cell("boolean", "1", "Yes"),
-        Cell("uint32", "0"),
-    ]
+        encoding.time(number * _STEP), encoding.duration(_STEP), "1", "ALU Limiter", None, share,
+        share, "0", "M1", "0", Cell("boolean", "1", "Yes"), "0",
+    ]  # fmt: skip

@@ -24,6 +24,9 @@ class Cell:
     children: "tuple[Cell, ...]" = ()
 
 
+Row = list[Cell | str | None]
+
+
 class Encoder:
     """Gives each value an id the first time, a reference afterwards."""
 
@@ -42,14 +45,19 @@ class Encoder:
         return f'<{cell.tag} id="{number}" fmt={fmt}>{inside}</{cell.tag}>'
 
 
-def table(schema: str, columns: list[str], rows: list[list[Cell | None]], place: int) -> str:
+def table(schema: str, columns: list[str], rows: list[Row], place: int) -> str:
+    """Write a table; a cell that is text alone has the type of its column."""
+    named = [column.split(":") for column in columns]
     header = "".join(
         f"<col><mnemonic>{mnemonic}</mnemonic><name>{mnemonic}</name>"
         f"<engineering-type>{kind}</engineering-type></col>"
-        for mnemonic, kind in (column.split(":") for column in columns)
+        for mnemonic, kind in named
     )
-    encode = Encoder().encode
-    written = "".join(f"<row>{''.join(map(encode, row))}</row>\n" for row in rows)
+    encode, written = Encoder().encode, ""
+    for row in rows:
+        typed = zip(row, named, strict=True)
+        cells = [Cell(kind, cell) if isinstance(cell, str) else cell for cell, (_, kind) in typed]
+        written += f"<row>{''.join(map(encode, cells))}</row>\n"
     return (
         '<?xml version="1.0"?>\n<trace-query-result>\n'
         f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{place}]'>"
@@ -63,6 +71,10 @@ def time(nanoseconds: int) -> Cell:
 
 def duration(nanoseconds: int) -> Cell:
     return Cell("duration", str(nanoseconds), f"{nanoseconds / 1000:.2f} µs")
+
+
+def label(words: str) -> Cell:
+    return Cell("formatted-label", fmt=words, children=(Cell("string", words),))
 
 
 def process(name: str, pid: int) -> Cell:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tracekit.base.errors import ToolError
 from tracekit.machine.environment import environment, machine_name
 from tracekit.machine.machine import Machine
 
@@ -29,27 +30,22 @@ def mac(name: str = UUID, build: str = "25D2128\n") -> Machine:
 def test_no_host_is_named(tmp_path: Path) -> None:
     file = tmp_path / "machine-id"
     file.write_text("3d1219c7c4c5404aaa1f6d2a48adfda4\n")
-    facts = environment(Machine("Linux"), file)
-    reported = " ".join(str(value) for value in facts.values())
+    reported = " ".join(map(str, environment(Machine("Linux"), file).values()))
     assert platform.node() not in reported.split()
     assert "3d1219c7" not in reported
 
 
-def test_a_mac_has_builds_of_its_system() -> None:
-    facts = environment(mac())
-    assert facts["os_build"] == "25D2128"
-    assert facts["power"] == "mains"
-    assert "os_build" not in environment(mac(build="sw_vers: error\n"))
-
-
-def test_the_xcode_build_is_the_one_in_brackets(
+def test_a_mac_has_builds_of_its_system_and_of_xcode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "xcode_build" not in environment(mac())
-    (tmp_path / "xcrun").write_text("#!/bin/sh\n")
-    (tmp_path / "xcrun").chmod(0o755)
-    assert environment(mac())["xcode_build"] == "17C529"
+    facts = environment(mac())
+    assert (facts["os_build"], facts["power"]) == ("25D2128", "mains")
+    assert "xcode_build" not in facts
+    (tmp_path / "xcrun").touch(0o755)
+    facts = environment(mac(build="sw_vers: error\n"))
+    assert "os_build" not in facts
+    assert facts["xcode_build"] == "17C529"  # the one in brackets
 
 
 def test_a_machine_keeps_its_id_and_another_has_another() -> None:
@@ -70,6 +66,11 @@ def test_without_an_id_of_the_system_a_kept_random_name_tells_machines_apart(
         monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / cache))
         found.append(environment(Machine("Linux"), file)["machine_id"])
     assert found[0] == found[1] != found[2]
+    (tmp_path / "taken").touch()
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "taken"))
+    with pytest.raises(ToolError, match="no name of its own") as caught:
+        environment(Machine("Linux"), file)
+    assert "machine = " in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from children import until_gone
+from children import until, until_gone
 from fake_macmon import FOREVER, install_macmon
 from tracekit.machine.machine import Machine
 from tracekit.machine.sampler import read_vmmap
@@ -18,19 +17,14 @@ from tracekit.machine.sources import Reading, Taken
 from tracekit.record.observe import beside
 from tracekit.workload.journal import fold
 
-PATIENCE = 30.0
+
+def a_mac(program: Path, *, root: bool = False) -> Machine:
+    return Machine("Darwin", lambda name: str(program) if name == program.name else None, root)
 
 
-def with_macmon(folder: Path, lines: str = FOREVER) -> Machine:
-    program = install_macmon(folder, lines)
-    return Machine("Darwin", lambda name: str(program) if name == "macmon" else None, root=False)
-
-
-def until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.01)
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "gauges.jsonl"
 
 
 def pid_of(folder: Path) -> int:
@@ -44,40 +38,37 @@ def values(file: Path, name: str) -> list[float]:
 
 @pytest.mark.processes
 def test_what_a_monitor_says_becomes_gauges_and_it_ends_though_it_does_not_listen(
-    tmp_path: Path,
+    tmp_path: Path, file: Path
 ) -> None:
-    file = tmp_path / "gauges.jsonl"
     deaf = f"signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{FOREVER}"
     before = time.monotonic_ns()
-    with beside("auto", file, 10, with_macmon(tmp_path, deaf)) as reported:
+    with beside("auto", file, 10, a_mac(install_macmon(tmp_path, deaf))) as reported:
         until(lambda: len(fold(file).gauges) >= 16)
         pid = pid_of(tmp_path)
     until_gone(pid)
     assert reported.remarks == ()
     assert (tmp_path / "arguments").read_text() == "pipe -s 7220 -i 500"
     clocks = [gauge for gauge in fold(file).gauges if gauge.name == "gpu_clock"]
-    assert {(clock.value, clock.unit, clock.source) for clock in clocks} == {
-        (1.398e9, "Hz", "macmon")
-    }
+    said = {(clock.value, clock.unit, clock.source) for clock in clocks}
+    assert said == {(1.398e9, "Hz", "macmon")}
     assert before < clocks[0].at < clocks[1].at < time.monotonic_ns()
 
 
 @pytest.mark.processes
-def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path) -> None:
+def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path, file: Path) -> None:
     program = install_macmon(tmp_path / "bin")
     script = (
         "import sys, time, pathlib\n"
         "from tracekit.machine.machine import Machine\n"
         "from tracekit.record.observe import beside\n"
         f"machine = Machine('Darwin', lambda name: {str(program)!r}, root=False)\n"
-        f"with beside('macmon', pathlib.Path({str(tmp_path / 'gauges.jsonl')!r}), 10, machine):\n"
+        f"with beside('macmon', pathlib.Path({str(file)!r}), 10, machine):\n"
         "    time.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as process:
-        until(lambda: bool(fold(tmp_path / "gauges.jsonl").gauges))
+        until(lambda: bool(fold(file).gauges))
         process.send_signal(signal.SIGKILL)
-    pid = pid_of(tmp_path / "bin")
-    until_gone(pid)
+    until_gone(pid_of(tmp_path / "bin"))
 
 
 SAID = "open(here / 'said', 'w')\n"
@@ -91,10 +82,7 @@ SAID = "open(here / 'said', 'w')\n"
             f"say(line)\nsys.stderr.write('no such sensor')\n{SAID}sys.exit(3)\n",
             "with exit code 3, while it was read. Its last words: no such sensor",
         ),
-        (
-            f"say('watts: many')\n{SAID}time.sleep(60)\n",
-            "macmon printed no sample that could be read.",
-        ),
+        (f"say('watts: many')\n{SAID}time.sleep(60)\n", "macmon printed no sample that could be r"),
         (
             f"{SAID}while True:\n    sys.stdout.write('x' * 100_000)\n    sys.stdout.flush()\n",
             "macmon prints no end of a sample.",
@@ -102,51 +90,43 @@ SAID = "open(here / 'said', 'w')\n"
     ],
 )
 def test_what_goes_wrong_with_a_monitor_is_a_remark(
-    lines: str, remark: str, tmp_path: Path
+    lines: str, remark: str, tmp_path: Path, file: Path
 ) -> None:
-    file = tmp_path / "gauges.jsonl"
-    with beside("auto", file, 10, with_macmon(tmp_path, lines)) as reported:
+    with beside("auto", file, 10, a_mac(install_macmon(tmp_path, lines))) as reported:
         until((tmp_path / "said").exists)
         if "exit" in lines:
             until_gone(pid_of(tmp_path))
         elif "while" in lines:
             until(lambda: bool(reported.remarks))
-    assert any(remark in said for said in reported.remarks), reported.remarks
+    assert any(remark in said for said in reported.remarks)
 
 
 @pytest.mark.processes
-def test_a_remark_is_said_once_and_not_too_many_are(tmp_path: Path) -> None:
-    lines = (
-        "for number in range(100):\n    say('again')\n    say(f'strange {number}')\n"
-        "say(line)\ntime.sleep(60)\n"
-    )
-    file = tmp_path / "gauges.jsonl"
-    with beside("macmon", file, 10, with_macmon(tmp_path, lines)) as reported:
+def test_a_remark_is_said_once_and_not_too_many_are(tmp_path: Path, file: Path) -> None:
+    lines = "for number in range(100):\n    say('again')\n    say(f'strange {number}')\n"
+    program = install_macmon(tmp_path, f"{lines}say(line)\ntime.sleep(60)\n")
+    with beside("macmon", file, 10, a_mac(program)) as reported:
         until(lambda: bool(values(file, "gpu_clock")))
     assert len(set(reported.remarks)) == len(reported.remarks) == 8
 
 
 @pytest.mark.processes
-def test_what_cannot_be_started_or_written_disturbs_nobody(tmp_path: Path) -> None:
-    machine = Machine("Darwin", lambda name: f"/nowhere/{name}", root=False)
-    with beside("macmon", tmp_path / "gauges.jsonl", 10, machine) as reported:
+def test_what_cannot_be_started_or_written_disturbs_nobody(tmp_path: Path, file: Path) -> None:
+    with beside("macmon", file, 10, a_mac(Path("/nowhere/macmon"))) as reported:
         pass
     assert reported.remarks == ("macmon cannot be started: No such file or directory.",)
-    file = tmp_path / "missing" / "gauges.jsonl"
-    with beside("auto", file, 10, with_macmon(tmp_path)) as reported:
+    machine = a_mac(install_macmon(tmp_path))
+    with beside("auto", tmp_path / "missing" / "gauges.jsonl", 10, machine) as reported:
         until(lambda: bool(reported.remarks))
     assert "cannot be written" in reported.remarks[0]
 
 
-@pytest.mark.processes
-def test_sensors_are_looked_at_again_and_again(tmp_path: Path) -> None:
-    degrees = iter(range(40, 1000))
-
-    def look() -> Taken:
-        return Taken((Reading("cpu_temperature", float(next(degrees)), "°C"),))
-
-    file = tmp_path / "gauges.jsonl"
-    machine = Machine("Linux", lambda _: None, root=False, sensors=look)
+def test_sensors_are_looked_at_again_and_again(file: Path) -> None:
+    degrees = map(float, range(40, 1000))
+    machine = Machine(
+        "Linux", lambda _: None, root=False,
+        sensors=lambda: Taken((Reading("cpu_temperature", next(degrees), "°C"),)),
+    )  # fmt: skip
     with beside("auto", file, 10, machine) as reported:
         until(lambda: len(fold(file).gauges) >= 2)
     assert reported.remarks == ()
@@ -155,34 +135,26 @@ def test_sensors_are_looked_at_again_and_again(tmp_path: Path) -> None:
     assert (second.value, second.at > first.at) == (first.value + 1, True)
 
 
-def document(clock: float, pressure: str) -> bytes:
-    return plistlib.dumps(
-        {
-            "elapsed_ns": 500_000_000,
-            "thermal_pressure": pressure,
-            "processor": {"gpu_power": 12_000.0, "cpu_power": 900.0, "combined_power": 13_000.0},
-            "gpu": {"freq_hz": clock, "idle_ratio": 0.5},
-        }
-    )
+def document(clock: float, pressure: str = "Nominal") -> bytes:
+    powers = {"gpu_power": 12_000.0, "cpu_power": 900.0, "combined_power": 13_000.0}
+    gpu = {"freq_hz": clock, "idle_ratio": 0.5}
+    said = {"elapsed_ns": 500_000_000, "thermal_pressure": pressure}
+    return plistlib.dumps({**said, "processor": powers, "gpu": gpu})
 
 
 @pytest.mark.processes
-def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path) -> None:
-    whole = [document(444.0, "Nominal"), document(1398.0, "Nominal"), document(1000.0, "Heavy")]
-    printed = b"Machine model: Mac15,9\n" + b"\0".join([document(1.0, "Nominal"), *whole])
+def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path, file: Path) -> None:
+    whole = [document(1.0), document(444.0), document(1398.0), document(1000.0, "Heavy")]
+    printed = b"Machine model: Mac15,9\n" + b"\0".join(whole) + b"@" + document(700.0)[:300]
     lines = (
-        f"printed = {printed + b'@' + document(700.0, 'Nominal')[:300]!r}\n"
+        f"printed = {printed!r}\n"
         "for start in range(0, len(printed), 97):\n"
         "    sys.stdout.buffer.write(printed[start:start + 97])\n"
         "    sys.stdout.buffer.flush()\n"
         "time.sleep(60)\n"
     )
     program = install_macmon(tmp_path, lines).rename(tmp_path / "powermetrics")
-    machine = Machine(
-        "Darwin", lambda name: str(program) if name == program.name else None, root=True
-    )
-    file = tmp_path / "gauges.jsonl"
-    with beside("powermetrics", file, 10, machine) as reported:
+    with beside("powermetrics", file, 10, a_mac(program, root=True)) as reported:
         until(lambda: len(values(file, "thermal_pressure")) == 3)
     # what it prints first is no property list, and the last one never ends
     [remark] = reported.remarks
@@ -190,39 +162,41 @@ def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path) -> None
     assert values(file, "gpu_clock") == [444e6, 1398e6, 1e9]
     assert values(file, "gpu_power") == [12.0] * 3
     assert values(file, "thermal_pressure") == [0.0, 0.0, 3.0]
-    assert (tmp_path / "arguments").read_text() == (
-        "--samplers cpu_power,gpu_power,thermal -f plist -i 500 -n 7220"
-    )
+    arguments = "--samplers cpu_power,gpu_power,thermal -f plist -i 500 -n 7220"
+    assert (tmp_path / "arguments").read_text() == arguments
 
 
 SUMMARY = """\
 Process:         python3.12 [4711]
-Path:            /opt/python/bin/python3.12
 
 Physical footprint:         5.0G
 Physical footprint (peak):  9.0G
 ----
-
-ReadOnly portion of Libraries: Total=579.0M resident=421.4M(73%)
-Writable regions: Total=5.3G written=267.1M(5%) resident=4.8G(90%) swapped_out=0K(0%)
-
                                 VIRTUAL RESIDENT    DIRTY  SWAPPED VOLATILE   NONVOL    EMPTY   REGION
 REGION TYPE                        SIZE     SIZE     SIZE     SIZE     SIZE     SIZE     SIZE    COUNT (non-coalesced)
 ===========                     ======= ========    =====  ======= ========   ======    =====  =======
 IOAccelerator                       64K      64K      64K       0K       0K       0K       0K        2
 IOAccelerator (graphics)           4.8G     4.5G     4.2G      16K       0K     4.8G    4496K     1144
 MALLOC_LARGE                      8.9M     7.8M     7.8M     1.1M       0K       0K       0K      106         see MALLOC ZONE table below
-Stack                             56.0M      96K      96K       0K       0K       0K       0K        7
-===========                     ======= ========    =====  ======= ========   ======    =====  =======
 TOTAL                              6.4G     5.0G    13.5M     5.0G       0K     4.8G    4496K     3488
-
-                                 VIRTUAL   RESIDENT      DIRTY    SWAPPED ALLOCATION      BYTES
-MALLOC ZONE                         SIZE       SIZE       SIZE       SIZE      COUNT  ALLOCATED
-DefaultMallocZone_0x10bd4c000      94.4M      19.3M      19.3M         0K      60000      60.4M
 """  # noqa: E501  as vmmap prints it
+UNSAID = SUMMARY.replace("Physical", "Other")
 
 
-def read(text: str) -> tuple[int | None, int | None]:
+@pytest.mark.parametrize(
+    ("text", "footprint", "accelerator"),
+    [
+        (SUMMARY, 5 * 2**30, round(4.5 * 2**30) + 64 * 2**10),
+        (UNSAID.replace("VIRTUAL RESIDENT", "RESIDENT VIRTUAL"), None, None),
+        ("REGION TYPE    PAGES   COUNT\nIOAccelerator  128     3\n", None, None),
+        ("  VIRTUAL RESIDENT\nREGION TYPE PAGES PAGES COUNT\nIOAccelerator 9 6 3\n", None, None),
+        (UNSAID.replace("IOAcc", "Acc"), None, None),
+        ("vmmap: no such process\n", None, None),
+    ],
+)
+def test_the_footprint_and_what_the_gpus_regions_have_resident_are_read(
+    text: str, footprint: int | None, accelerator: int | None
+) -> None:
     asked: list[tuple[str, ...]] = []
 
     def answer(command: tuple[str, ...], _: float) -> bytes:
@@ -230,24 +204,5 @@ def read(text: str) -> tuple[int | None, int | None]:
         return text.encode()
 
     found = read_vmmap(4711, Machine("Darwin", answer=answer))
+    assert found == {"footprint": footprint, "accelerator": accelerator}
     assert asked == [("/usr/bin/vmmap", "-summary", "4711")]
-    return found["footprint"], found["accelerator"]
-
-
-def test_the_footprint_and_what_the_gpus_regions_have_resident_are_read() -> None:
-    assert read(SUMMARY) == (5 * 2**30, round(4.5 * 2**30) + 64 * 2**10)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        SUMMARY.replace("Physical", "Other").replace("VIRTUAL RESIDENT", "RESIDENT VIRTUAL"),
-        "REGION TYPE    PAGES   COUNT\nIOAccelerator  128     3\n",
-        "     VIRTUAL RESIDENT\nREGION TYPE PAGES PAGES COUNT\nIOAccelerator 128 64 3\n",
-        SUMMARY.replace("Physical", "Other").replace("IOAcc", "Acc"),
-        "vmmap: no such process\n",
-    ],
-    ids=["other-columns", "columns", "pages", "regions", "no-table"],
-)
-def test_what_is_not_said_in_bytes_is_not_known(text: str) -> None:
-    assert read(text) == (None, None)

@@ -5,6 +5,7 @@ import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ TABLES = [
     ticks([1]),
     intervals((0, 10, PYTHON), (5, 10, PYTHON), (40, 10, SERVER), (100, 20, PYTHON)),
 ]
-OURS = Target(4711, "python3")
+STARTS = [0, 5, 40, 100]
 
 
 @pytest.fixture
@@ -31,36 +32,33 @@ def bundle(tmp_path: Path) -> Path:
     return write_bundle(tmp_path / "mine.trace", TABLES, info=RunInfo())
 
 
-def imported(path: Path, output: Path, target: str | None = None) -> Run:
-    [recording] = pipeline.import_([path], output, target)
+def imported(path: Path, output: Path, **options: Any) -> Run:
+    [recording] = pipeline.import_([path], output, **options)
     return Run(recording)
 
 
-def packed(bundle: Path) -> Path:
-    archive = bundle.with_name(f"{bundle.name}.zip")
-    with zipfile.ZipFile(archive, "w") as file:
-        for path in bundle.rglob("*"):
-            file.write(path, f"{bundle.name}/{path.relative_to(bundle).as_posix()}")
-    return archive
+def starts(run: Run) -> list[int]:
+    return run.tables["gpu_intervals"]["start"].tolist()
 
 
 def test_a_bundle_becomes_a_run_that_reads_it_where_it_is(bundle: Path, tmp_path: Path) -> None:
     run = imported(bundle, tmp_path / "run")
     provenance = run.provenance
-    assert provenance.recorder == "import"
+    assert (provenance.recorder, provenance.workload) == ("import", "mine")
     assert provenance.recorder_version == "Instruments 26.0 (17A5295f)"
-    assert provenance.workload == "mine"
-    assert provenance.targets == (OURS,)
+    assert provenance.targets == (Target(4711, "python3"),)
     assert provenance.templates == ("Metal System Trace",)
     assert provenance.duration == 0.891228
     assert provenance.machine["model"] == "MacBook Air"
     assert provenance.stages["import"].state == "done"
     assert run.recording.bundle.resolve() == bundle
-    assert sorted(file.name for file in run.recording.exports.iterdir()) == [
-        "direct.json",
-        "toc.xml",
-    ]
+    names = sorted(file.name for file in run.recording.exports.iterdir())
+    assert names == ["direct.json", "toc.xml"]
     assert direct(run.recording.exports) == Direct("../recording.trace")
+    with pytest.raises(UsageError, match=r"mine has no run 2\.") as raised:
+        imported(bundle, tmp_path / "other", run=2)
+    assert raised.value.hint.startswith("It has run 1 (python3 4711, ")
+    assert not (tmp_path / "other").exists()
 
 
 def test_without_its_document_what_is_missing_is_said(tmp_path: Path) -> None:
@@ -68,46 +66,46 @@ def test_without_its_document_what_is_missing_is_said(tmp_path: Path) -> None:
     path = write_bundle(tmp_path / "x.trace", TABLES, with_document=False, names=names)
     said = " ".join(imported(path, tmp_path / "run").provenance.warnings)
     assert "form.template" in said
-    assert "x.trace is not verified for its build of Instruments" in said
+    assert "Which build of Instruments made x.trace is not known" in said
 
 
-def test_a_document_in_an_unknown_form_is_said_in_the_run_and_on_its_page(tmp_path: Path) -> None:
+def test_a_document_in_an_unknown_form_and_stores_that_are_missing_are_said_on_the_page(
+    tmp_path: Path,
+) -> None:
     tables = [*TABLES, process_info((4711, "python3"), (420, "WindowServer"))]
     path = write_bundle(tmp_path / "x.trace", tables, info=RunInfo())
     document = (path / "form.template").read_bytes()
     (path / "form.template").write_bytes(document.replace(b"_execname", b"_filename"))
+    shutil.rmtree(path / "corespace/run1/core/stores/indexed-store-0")
     run = imported(path, tmp_path / "run")
-    assert any("lacks 2 processes of the recording" in text for text in run.provenance.warnings)
-    assert set(run.tables["gpu_intervals"].process) == {"python3", "WindowServer"}
-    pipeline.analyze(run.recording)
-    assert "lacks 2 processes of the recording" in pipeline.report(run.recording).read_text()
-
-
-def test_stores_that_are_missing_are_reported_and_found(bundle: Path, tmp_path: Path) -> None:
-    shutil.rmtree(bundle / "corespace/run1/core/stores/indexed-store-0")
-    run = imported(bundle, tmp_path / "run")
+    lacks, store = "lacks 2 processes of the recording", "indexed-store-0 is missing"
+    assert any(lacks in text for text in run.provenance.warnings)
     [said] = [text for text in run.provenance.warnings if "left out" in text]
     assert said.startswith("tick (store 0) of run 1 is left out: ")
-    assert run.tables["gpu_intervals"]["start"].tolist() == [0, 5, 40, 100]
-    assert any("indexed-store-0 is missing" in text for text in run.tables.warnings)
+    assert set(run.tables["gpu_intervals"].process) == {"python3", "WindowServer"}
+    assert starts(run) == STARTS
+    assert any(store in text for text in run.tables.warnings)
     result = pipeline.analyze(run.recording)
     [found] = [finding for finding in result.findings if finding.rule == "capture-truncated"]
-    assert "indexed-store-0 is missing" in found.message
-    assert "tick (store 0)" in pipeline.report(run.recording).read_text()
+    assert store in found.message
+    page = pipeline.report(run.recording).read_text()
+    assert lacks in page
+    assert "tick (store 0)" in page
 
 
 @pytest.mark.parametrize("how", ["file", "folder"])
 def test_a_packed_bundle_is_unpacked_into_the_run(bundle: Path, tmp_path: Path, how: str) -> None:
-    archive = packed(bundle)
+    archive = bundle.with_name("Mine.Trace.ZIP")
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in bundle.rglob("*"):
+            file.write(path, f"{bundle.name}/{path.relative_to(bundle).as_posix()}")
     shutil.rmtree(bundle)
     run = imported(archive if how == "file" else tmp_path, tmp_path / "run")
     assert not run.recording.bundle.is_symlink()
-    assert run.provenance.workload == "mine"
-    assert run.tables["gpu_intervals"]["start"].tolist() == [0, 5, 40, 100]
-    moved = tmp_path / "elsewhere"
-    run.recording.folder.rename(moved)
-    tables = Run(Recording(moved)).tables
-    assert tables["gpu_intervals"]["start"].tolist() == [0, 5, 40, 100]
+    assert run.provenance.workload == "Mine"
+    assert starts(run) == STARTS
+    run.recording.folder.rename(tmp_path / "elsewhere")
+    assert starts(Run(Recording(tmp_path / "elsewhere"))) == STARTS
 
 
 @pytest.mark.skipif(shutil.which("xcrun") is not None, reason="xctrace would export it")
@@ -148,22 +146,11 @@ def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: 
     }  # fmt: skip
     write_runs(tmp_path / "x.trace", runs)
     for number, chosen in ((2, None), (1, 1)):
-        output = tmp_path / f"run-{number}"
-        [recording] = pipeline.import_([tmp_path / "x.trace"], output, run=chosen)
-        run = Run(recording)
+        run = imported(tmp_path / "x.trace", tmp_path / f"run-{number}", run=chosen)
         assert [target.pid for target in run.provenance.targets] == [4711 + number]
         assert run.provenance.run == number
-        assert run.tables["gpu_intervals"]["start"].tolist() == [number]
+        assert starts(run) == [number]
         said = " ".join(run.provenance.warnings)
         assert [words in said for words in noted.values()] == [number == 1, number == 2]
         assert ("x has 2 runs: run 1 (python3 4712, 2026-03-30" in said) is (chosen is None)
         assert ("Run 2, the last one, is read; --run chooses another." in said) is (chosen is None)
-
-
-def test_a_run_that_a_bundle_does_not_have_leaves_nothing_behind(
-    bundle: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(UsageError, match=r"mine has no run 2\.") as raised:
-        pipeline.import_([bundle], tmp_path / "run", run=2)
-    assert raised.value.hint.startswith("It has run 1 (python3 4711, ")
-    assert not (tmp_path / "run").exists()

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tracekit.base.capabilities import Capabilities, Combination, Identity, Mode
+from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.base.errors import RecordingError
 from tracekit.record.direct_reading import Checked, Memory
 from tracekit.record.doctor.checks import (
@@ -53,9 +53,10 @@ def test_what_was_kept_is_recalled_for_this_machine_alone(tmp_path: Path) -> Non
         assert recall_probe(other, cache) is None
         keep(replace(FOUND, identity=other), cache)
     assert recall_probe(MACHINE, cache) == again
-    assert "capabilities-25D2128_17C529_Apple-M1.json" in {file.name for file in cache.iterdir()}
+    name = "capabilities-25D2128_17C529_Apple-M1.json"
+    assert name in {file.name for file in cache.iterdir()}
     with pytest.raises(RecordingError):
-        keep(FOUND, cache / "capabilities-25D2128_17C529_Apple-M1.json")
+        keep(FOUND, cache / name)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"identity": 1}', b"\xff\xfe", None])
@@ -74,6 +75,7 @@ def test_what_cannot_be_read_or_is_newer_counts_as_nothing(
 NO_ROWS = replace(LAUNCH, rows=0)
 ON_CPU = replace(LAUNCH, backend="cpu", rows=0, dispatches=None)
 HUNG = replace(LAUNCH, rows=None, failure="xctrace hung.")
+UNSAID = replace(COUNTED, counter_rows=None, failure="No such.")
 
 
 @pytest.mark.parametrize(
@@ -92,22 +94,17 @@ HUNG = replace(LAUNCH, rows=None, failure="xctrace hung.")
         ([LAUNCH, COUNTED], "counters", OK, "4,000 samples of Performance Limiters", ""),
         ([LAUNCH, replace(COUNTED, rows=0)], "counters", OK, "4,000", ""),  # of the whole GPU
         ([replace(COUNTED, counter_rows=0)], "counters", WARNING, "not available", "--template"),
-        (
-            [replace(COUNTED, counter_rows=None, failure="No such.")],
-            "counters", WARNING, "No such.", "",
-        ),
+        ([UNSAID], "counters", WARNING, "No such.", ""),
         ([replace(COUNTED, failure="It was cut.")], "counters", WARNING, "It was cut.", ""),
         ([LAUNCH], "counters", UNKNOWN, "nothing is known", ""),
         ([replace(HUNG, counters=True)], "counters", UNKNOWN, "nothing is known", ""),
     ],
-)  # fmt: skip
+)
 def test_a_matrix_becomes_facts(
     ways: list[Combination], fact: str, verdict: Verdict, words: str, fix: str
 ) -> None:
-    facts = {
-        one.name: one for one in shown(Capabilities(MACHINE, AT, tuple(ways)), has_xctrace=True)
-    }
-    found = facts[f"probe: {fact}"]
+    facts = shown(Capabilities(MACHINE, AT, tuple(ways)), has_xctrace=True)
+    [found] = [shown_fact for shown_fact in facts if shown_fact.name == f"probe: {fact}"]
     assert found.verdict is verdict
     assert words in found.words
     assert fix in found.fix
@@ -118,9 +115,8 @@ def ready() -> Step:
 
 
 WORKLOAD = Plan(workload=Workload("paged", Path("paged.py"), ready))
-PROGRAM = Plan(command=("/bin/ls",))
 ATTACHED, BOTH = [("attach", False)], [("attach", False), ("attach", True)]
-ALL: list[tuple[Mode, bool]] = [("launch", False), ("launch", True), *BOTH]  # type: ignore[list-item]
+ALL = [("launch", False), ("launch", True), *BOTH]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +145,8 @@ def test_auto_follows_what_was_seen(
     assert all(note in text for note, text in zip(notes, said, strict=True))
 
 
-EQUAL = {"a 1": Checked("a", 1_000, AT), "b 1": Checked("b", 20, AT), "c 1": Checked("c", 0, AT)}
-OTHER = {"d 1": Checked("d", 5, AT, "row 1, duration: 7 directly, 8 exported")}
+EQUAL = {name: Checked(name, rows, AT) for name, rows in (("a", 1_000), ("b", 20), ("c", 0))}
+OTHER = {"d": Checked("d", 5, AT, "row 1, duration: 7 directly, 8 exported")}
 
 
 @pytest.mark.parametrize(
@@ -194,23 +190,14 @@ def test_the_document_is_stable() -> None:
     facts = (failed("no", "do", name="xctrace"),)
     diagnosis = Diagnosis(MACHINE, facts, Capabilities(MACHINE, "2026-11-20", (way,)))
     identity = {"system_build": "25D2128", "xcode_build": "17C529", "chip": "Apple M1"}
+    fact = {"name": "xctrace", "verdict": "failed", "words": "no", "fix": "do", "needed": True}
+    combination = {
+        "mode": "launch", "counters": False, "backend": "metal", "rows": 150, "others": None,
+        "dispatches": 150, "counter_set": "", "counter_rows": None, "saving": None, "failure": "",
+        "warnings": [],
+    }  # fmt: skip
+    known = {"identity": identity, "probed": "2026-11-20", "combinations": [combination]}
     assert json.loads(msgspec.json.encode(diagnosis.document())) == {
-        "format": 1,
-        "identity": identity,
-        "facts": [
-            {"name": "xctrace", "verdict": "failed", "words": "no", "fix": "do", "needed": True}
-        ],
-        "capabilities": {
-            "identity": identity,
-            "probed": "2026-11-20",
-            "combinations": [
-                {
-                    "mode": "launch", "counters": False, "backend": "metal", "rows": 150,
-                    "others": None, "dispatches": 150, "counter_set": "", "counter_rows": None,
-                    "saving": None, "failure": "", "warnings": [],
-                }
-            ],
-            "format": 1,
-        },
-        "exit_code": 3,
+        "format": 1, "identity": identity, "facts": [fact],
+        "capabilities": {**known, "format": 1}, "exit_code": 3,
     }  # fmt: skip
