@@ -57,16 +57,27 @@ def joined(*parts: State, at: str = "") -> State:
 
 @dataclass(frozen=True)
 class StateLimits:
-    """What a machine must be like; None leaves something out of account. Ratios are 0 … 1."""
+    """What a machine must be like; None leaves something out of account.
 
-    calibration: float | None = 0.15  # how much longer than its fastest fixed work may take
-    clock: float | None = 0.05  # how much lower than its highest the GPU's clock may be
-    load: float | None = 0.5  # the most of all cores' time that other processes may have
-    memory_free: int | None = 1 << 30  # the least free memory, in bytes
-    battery: float | None = None  # the least charge while on battery; None to allow mains only
-    thermal_pressure: int | None = 0  # the highest place in `THERMAL_PRESSURES`
-    gpu_others: float | None = 0.05  # the most of the GPU's time that other processes may have
-    low_power: bool = False  # whether the system may save power
+    Attributes:
+        calibration: By which ratio fixed work may take longer than the fastest of the session.
+        clock: By which ratio the GPU's clock may be lower than the highest of the session.
+        load: The most of all cores' time that other processes may have, as a ratio.
+        memory_free: The least free memory, in bytes.
+        battery: The least charge while on battery, as a ratio; None to allow mains only.
+        thermal_pressure: The highest place in `THERMAL_PRESSURES`.
+        gpu_others: The most of the GPU's time that other processes may have, as a ratio.
+        low_power: Whether the system may save power.
+    """
+
+    calibration: float | None = 0.15
+    clock: float | None = 0.05
+    load: float | None = 0.5
+    memory_free: int | None = 1 << 30
+    battery: float | None = None
+    thermal_pressure: int | None = 0
+    gpu_others: float | None = 0.05
+    low_power: bool = False
 
 
 _FEW = 3  # of the best, whose median is the best: one lucky reading is none

@@ -360,12 +360,9 @@ def bring(
     All of Xcode's exports of counters among them belong to one capture. `target` says whose rows
     count, by default the target of the recording; `run` which run of each trace, by default the
     last one; `wanted` which schemas of a bundle are exported that cannot be read where it is.
-
-    Raises:
-        UsageError: A path does not exist, `output` is given for several recordings or is taken,
-            the target is none of the processes, or there is no such run.
-        InputError: Nothing there is an export, it is not clear which files belong together, or a
-            bundle is damaged or unknown; nothing is left of it then.
+    Raise UsageError where a path, the target or the run does not exist, or `output` is given for
+    several recordings or is taken, InputError where nothing there is an export, it is not clear
+    which files belong together, or a bundle is damaged or unknown.
     """
     bundles, files = found(paths)
     counters = [file for file in files if is_xcode_counters(file)]

@@ -73,11 +73,9 @@ def load_session(recording: Recording) -> Session:
 
 
 def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int = 0) -> None:
-    """Write the TOC of a session and its tables, in order.
+    """Write the TOC of a session and its tables, in order; `last` is the last moment known (ns).
 
-    It says that tracekit's host recorder made it, with no template's name, so that nobody
-    takes it for a trace of Instruments. Names of machine and user are left out. `last` is the
-    last moment known, in monotonic ns, for a session that was never closed.
+    It names no template, so that nobody takes it for a trace of Instruments, no machine, no user.
     """
     machine, status = session.machine, session.exit_status
     ended = f"signal({-status})" if status is not None and status < 0 else f"exit({status})"

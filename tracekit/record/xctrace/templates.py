@@ -150,8 +150,7 @@ class Template:
     def changes(self, wanted: Mapping[str, int | bool]) -> tuple[Change, ...]:
         """Return every place that differs if keys have these values.
 
-        Raise InputError where a key is in no archived dictionary, or its value has another type:
-        then this is not the structure that is known.
+        Raise InputError where a key is in no archived dictionary, or its value has another type.
         """
         found = tuple(
             Change(holder, position, key, before, wanted[key])
