@@ -16,6 +16,7 @@ pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytes
 
 A = np.arange(64, dtype=np.float32)
 BOTH = "const device float* a, device float* out"
+SIZES = {"grid": (64, 1, 1), "threadgroup": (64, 1, 1)}
 
 REVERSED = """\
 threadgroup float room[64];
@@ -30,12 +31,9 @@ def failure(body: str, *, threads: int = 64, checked: bool = False, **options: o
     return caught.value.message
 
 
-def test_with_its_barrier_every_order_agrees() -> None:
+def test_a_missing_barrier_shows_in_the_order_of_threads() -> None:
     for order in Order:
         assert one_output(REVERSED, A, threadgroup=64, order=order).tolist() == A[::-1].tolist()
-
-
-def test_a_missing_barrier_shows_in_the_order_of_threads() -> None:
     body = REVERSED.replace("threadgroup_barrier(mem_flags::mem_threadgroup);", "")
     up, down = (
         one_output(body, A, threadgroup=64, order=order)
@@ -45,32 +43,26 @@ def test_a_missing_barrier_shows_in_the_order_of_threads() -> None:
     assert not np.array_equal(up, down, equal_nan=True)
 
 
-def test_a_barrier_that_some_never_reach() -> None:
-    body = "if (t < 40) {\n  threadgroup_barrier(mem_flags::mem_none);\n}\nout[i] = a[i];"
-    message = failure(body)
-    assert "threadgroup (0,0,0): divergent threadgroup_barrier" in message
-    assert "from thread 0: threadgroup_barrier at k.metal:" in message
-    assert "from thread 40: returned" in message
-    assert "threadgroup_barrier(mem_flags::mem_none);\n" in message  # the line itself
-
-
 SOME = """float x = a[i];
 if (lane < 7) { x = simd_sum(x); }
 threadgroup_barrier(mem_flags::mem_none);
 out[i] = x;"""
 
 
-def test_lanes_at_a_barrier_while_others_sum() -> None:
+def test_lanes_that_do_not_meet_are_named() -> None:
+    message = failure(
+        "if (t < 40) {\n  threadgroup_barrier(mem_flags::mem_none);\n}\nout[i] = a[i];"
+    )
+    assert "threadgroup (0,0,0): divergent threadgroup_barrier" in message
+    assert "from thread 0: threadgroup_barrier at k.metal:" in message
+    assert "from thread 40: returned" in message
+    assert "threadgroup_barrier(mem_flags::mem_none);\n" in message  # the line itself
     message = failure(SOME)
     assert "divergent simdgroup operation" in message
     assert "from thread 0: simd_sum at k.metal:8:" in message
     assert "from thread 7: threadgroup_barrier at k.metal:9:" in message
-
-
-def test_leniently_the_lanes_that_came_are_enough() -> None:
-    out = np.zeros_like(A)
-    sizes = {"grid": (64, 1, 1), "threadgroup": (64, 1, 1)}
-    counted = compiled(SOME, BOTH).run({"a": A, "out": out}, **sizes, lenient=True)
+    out = np.zeros_like(A)  # leniently the lanes that came are enough
+    counted = compiled(SOME, BOTH).run({"a": A, "out": out}, **SIZES, lenient=True)
     assert out[:8].tolist() == [21] * 7 + [7]
     assert counted.simd_operations == 2
 
@@ -112,48 +104,45 @@ def test_an_index_beyond_threadgroup_memory_has_its_place(line: str, says: str) 
     assert f"\n    8 |   {line}\n" in message
 
 
-def test_an_unchecked_access_far_outside_ends_the_launch_only() -> None:
-    message = failure("out[i + 1000000000000] = 1;")
-    assert "access of memory that is not there" in message
-    assert one_output("out[i] = a[i];", A).tolist() == A.tolist()
-
-
-def test_private_arrays_larger_than_the_stack() -> None:
-    body = "float many[40000];\nfor (int n = 0; n < 40000; ++n) many[n] = a[n % 64] + t;\n"
-    message = failure(body + "out[i] = many[int(a[i]) * 600];")
-    assert "thread 0 needs more than 65536 bytes of stack" in message
-
-
-def test_too_much_threadgroup_memory() -> None:
-    message = failure("threadgroup float room[8193]; room[t] = 1;")
-    assert "threadgroup memory over 32768 bytes: 32784" in message
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("out[i + 1000000000000] = 1;", "access of memory that is not there"),
+        ("if (a[1] > 0) __builtin_trap();", "thread 0 came to what has no meaning in C"),
+        ("if (t == 63) out[i + 2] = a[i];", "writes outside the buffer 'out'"),
+        (
+            "threadgroup float room[8193]; room[t] = 1;",
+            "threadgroup memory over 32768 bytes: 32784",
+        ),
+        (
+            "float b[40000]; for (int n = 0; n < 40000; ++n) b[n] = a[n % 64] + t; out[i] = b[7];",
+            "thread 0 needs more than 65536 bytes of stack",
+        ),
+    ],
+)
+def test_what_goes_wrong_unchecked_ends_the_launch_alone(body: str, said: str) -> None:
+    assert said in failure(body)
     assert one_output("threadgroup float room[8192]; room[t] = 1; out[i] = room[t];", A)[0] == 1
 
 
-def test_more_than_1024_threads() -> None:
+def test_threadgroups_are_no_larger_than_metals_and_smaller_at_an_edge() -> None:
     with pytest.raises(UsageError, match=r"has 1025 threads; Metal allows 1024"):
         one_output("out[i] = a[i];", A, threads=2000, threadgroup=1025)
-
-
-def test_edge_threadgroups_are_smaller() -> None:
     out = one_output("out[i] = simd_sum(1.0) + 100 * g;", A[:40])
     assert out.tolist() == [32] * 32 + [108] * 8
+    assert one_output("out[i] = a[i];", A, threads=64, threadgroup=1024).tolist() == A.tolist()
 
 
 @pytest.mark.parametrize(
     "body", ["while (a[0] == 0) out[i] += 1;", "while (a[0] == 0) simd_sum(a[1]);"]
 )
 def test_a_kernel_that_never_ends_is_stopped(body: str) -> None:
-    program = compiled(body, BOTH)
-    out = np.zeros_like(A)
-    sizes = {"grid": (64, 1, 1), "threadgroup": (64, 1, 1)}
     with pytest.raises(KernelError, match=r"did not end within 0\.05 s"):
-        program.run({"a": A, "out": out}, **sizes, patience=0.05)
+        compiled(body, BOTH).run({"a": A, "out": A.copy()}, **SIZES, patience=0.05)
 
 
 def test_an_interrupt_ends_a_launch() -> None:
     program = compiled("while (a[0] == 0) out[i] += 1;", BOTH)
-    out = np.zeros_like(A)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt() -> None:
@@ -164,7 +153,7 @@ def test_an_interrupt_ends_a_launch() -> None:
     threading.Thread(target=interrupt, daemon=True).start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            program.run({"a": A, "out": out}, grid=(64, 1, 1), threadgroup=(64, 1, 1), patience=60)
+            program.run({"a": A, "out": A.copy()}, **SIZES, patience=60)
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -188,3 +177,15 @@ def test_an_output_at_an_odd_address_is_written_all_the_same() -> None:
     out = room[4:].view(np.float32)
     run("((device float4*)out)[i] = 1;", "device float* out", {"out": out}, threads=16)
     assert out.tolist() == [1] * 64
+
+
+def test_the_end_of_a_threadgroup_array_has_an_address_and_no_element() -> None:
+    body = """
+    threadgroup float room[64]; room[t] = a[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    threadgroup float* end = &room[64]; float sum = 0;
+    for (threadgroup float* p = room; p != end; ++p) sum += *p;
+    out[i] = sum;"""
+    assert one_output(body, A, threadgroup=64, checked=True).tolist() == [2016] * 64
+    message = failure(body.replace("sum = 0;", "sum = room[64];"), checked=True)
+    assert "index 64 of threadgroup memory with 64 elements" in message

@@ -9,12 +9,8 @@ Write = Callable[..., Path]
 
 ROW_SUMS = '''
 from typing import Annotated, Literal
-
-import mlx.core as mx
-import numpy as np
-import typer
-
-from tracekit.lab.verification.check import Check, check
+import mlx.core as mx, numpy as np, typer
+from tracekit.lab import Check, check
 
 SOURCE = """
     uint row = threadgroup_position_in_grid.x;
@@ -39,15 +35,10 @@ row_sum = mx.fast.metal_kernel(
 
 
 def sums(x):
-    (out,) = row_sum(
-        inputs=[x],
-        template=[("T", x.dtype), ("WIDTH", x.shape[1])],
-        grid=(64 * x.shape[0], 1, 1),
-        threadgroup=(64, 1, 1),
-        output_shapes=[(x.shape[0],)],
-        output_dtypes=[x.dtype],
-    )
-    return out
+    template = [("T", x.dtype), ("WIDTH", x.shape[1])]
+    sizes = {"grid": (64 * x.shape[0], 1, 1), "threadgroup": (64, 1, 1)}
+    shapes = {"output_shapes": [(x.shape[0],)], "output_dtypes": [x.dtype]}
+    return row_sum(inputs=[x], template=template, **sizes, **shapes)[0]
 
 
 @check(each={"dtype": ("float16", "float32")})
