@@ -68,6 +68,7 @@ def test_one_table_of_a_bundle_is_converted(
     [
         (["OUT", "--to", "perfetto"], (2, "tracekit import")),
         (["OUT", "--to", "csv", "--schema", "tick"], (2, "name OUT, and one table")),
+        (["OUT", "--to", "csv", "--table", "1"], (2, "name OUT, and one table")),
         (["--to", "csv"], (2, "name OUT, and one table")),
         (["OUT.csv"], (2, "name OUT, and one table")),
         (["OUT.txt", "--schema", "metal-gpu-intervals"], (2, "suffix that says no format")),

@@ -102,6 +102,8 @@ def test_json_says_the_same(tracekit: Run) -> None:
     assert told["shape"]["batch"] == 2
     assert {one["name"]: one["value"] for one in told["launch"]}["partitions"] == 4
     assert told["bound"]["limit"] == "memory"
+    moved = told["work"]["unique"] + told["work"]["written"]
+    assert told["bound"]["seconds"] == pytest.approx(moved / 546e9, rel=1e-9)
     assert told["work"]["flops"] == 4 * 16 * 128 * 2 * 1024
 
 

@@ -119,21 +119,6 @@ def test_capture_says_in_words_what_it_found_and_where_it_is(tracekit: Run, tmp_
         assert len(pd.read_parquet(out)) == export.read_text().count("<row>")
 
 
-@pytest.mark.processes
-def test_the_stages_alone_make_the_same_run(tracekit: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    options = ["--recorder", "host", "--output", folder, *small(10)]
-    recorded = tracekit("record", "--workload", "paged", *options)
-    assert (recorded.code, recorded.out.strip()) == (0, str(folder))
-    assert f"tracekit export {folder}" in recorded.err
-    assert tracekit("export", folder).code == 0
-    analyzed = tracekit("analyze", folder, "--json")
-    assert json.loads(analyzed.out) == json.loads((folder / "result.json").read_text())
-    reported = tracekit("report", folder)
-    assert (reported.code, reported.out.strip()) == (0, str(folder / "report.html"))
-    assert tracekit("tables", folder).err == "", "tracekit knows every column it writes"
-
-
 def test_an_old_folder_is_never_recorded_over(tracekit: Run, imported: Path) -> None:
     before = (imported / "recording.json").read_bytes()
     ran = tracekit("capture", "--workload", "paged", "--output", imported)

@@ -9,7 +9,6 @@ from tracekit.base.errors import InconclusiveError
 from tracekit.base.recording import Provenance, Recording
 from tracekit.cli.console import (
     bisect_code,
-    measurements,
     require_rows,
     require_target_rows,
     show,
@@ -35,19 +34,6 @@ def test_what_a_workload_could_not_measure_is_not_left_out(
         ["step_rate", "45 steps/s"],
         ["speedup", "not available, because there was no pair of steps"],
         ["pairs", "0"],
-    ]
-
-
-def test_measurements_in_a_file_keep_their_title_and_head(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    measurements("decode: 2 tokens", ("subject", "call"), [("paged", "2 ms"), ("sdpa", "1 ms")])
-    assert capsys.readouterr().out.splitlines() == [
-        "# decode: 2 tokens",
-        "subject\tcall",
-        "paged\t2 ms",
-        "sdpa\t1 ms",
-        "",
     ]
 
 

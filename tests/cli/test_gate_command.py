@@ -121,6 +121,9 @@ def test_in_github_actions_it_annotates_and_summarises_by_itself(
     assert (outside / "summary.md").read_text().startswith("## ❌")
     again = tracekit("gate", "worse", "--json")
     assert "::error" in again.err
+    as_markdown = tracekit("gate", "worse", "--markdown", "-", "--no-summary")
+    assert "::error" in as_markdown.err
+    assert "::error" not in as_markdown.out
     assert (outside / "summary.md").read_text().count("\n## ❌") == 1
     silent = tracekit("gate", "worse", "--no-summary", "--no-annotations")
     assert "::error" not in silent.out + silent.err

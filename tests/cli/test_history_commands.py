@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from devices import device
@@ -16,7 +15,6 @@ from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 
 Run = Callable[..., Any]
-FORMATS = "csv json parquet".split()
 
 
 @pytest.fixture
@@ -71,6 +69,14 @@ def test_nights_are_chosen(
     assert [one["id"][:10] for one in json.loads(shown.out)["nights"]] == nights
 
 
+@pytest.mark.parametrize(("limit", "missed"), [(1, 0), (2, 1), (3, 1)])
+def test_nights_that_were_missed_before_those_listed_are_left_out(
+    tracekit: Run, file: Path, limit: int, missed: int
+) -> None:
+    shown = tracekit("history", "--history", str(file), "--json", "--limit", limit)
+    assert len(json.loads(shown.out)["missed"]) == missed
+
+
 def test_a_metric_is_shown_over_nights(tracekit: Run, file: Path) -> None:
     shown = tracekit("history", "--history", str(file), "--metric", "step_p50")
     head, *rows = rows_of(shown.out)
@@ -83,24 +89,6 @@ def test_a_metric_is_shown_over_nights(tracekit: Run, file: Path) -> None:
     assert rows_of(last.out)[1:] == rows[-2:]
     as_json = tracekit("history", "--history", str(file), "--metric", "all", "--json")
     assert [one["metric"] for one in json.loads(as_json.out)] == ["step_p50"]
-
-
-@pytest.mark.parametrize("kind", FORMATS)
-def test_a_history_is_exported_into_a_file(
-    tracekit: Run, file: Path, tmp_path: Path, kind: str
-) -> None:
-    out = tmp_path / "export"
-    chosen = ("--history", str(file), "--until", "2026-03-03")
-    shown = tracekit("history", *chosen, "--export", str(out), "--format", kind)
-    assert shown.code == 0, shown.err
-    assert shown.out == ""
-    content = out.read_bytes()
-    if kind == "parquet":
-        assert pq.read_table(out)["night"].to_pylist() == [night_of(1).id, night_of(2).id]
-    elif kind == "csv":
-        assert len(content.splitlines()) == 3
-    else:
-        assert json.loads(content)
 
 
 def test_every_value_is_exported(tracekit: Run, file: Path) -> None:

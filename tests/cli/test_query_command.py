@@ -20,6 +20,7 @@ def test_rows_go_to_stdout_with_their_names(tracekit: Run, imported: Path) -> No
     ran = tracekit("query", SUM, imported)
     assert ran.code == 0, ran.err
     assert ran.out.splitlines() == ["process\ttotal", "WindowServer\t1", "python3\t20"]
+    assert "more rows" not in ran.err
 
 
 def test_more_rows_than_are_shown_are_counted(tracekit: Run, imported: Path) -> None:

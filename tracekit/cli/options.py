@@ -223,8 +223,7 @@ def named_workload(arguments: Sequence[str]) -> Workload | None:
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--workload", nargs="?")
     parser.add_argument("--workloads", nargs="?", type=Path)
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    known, _ = parser.parse_known_args(arguments[:end])
+    known, _ = parser.parse_known_args(arguments)  # what follows -- is no option
     if known.workload in {None, ANY_PROGRAM}:
         return None
     return find(known.workload, known.workloads)

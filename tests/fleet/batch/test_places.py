@@ -22,20 +22,6 @@ def test_a_store_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
         place_of(f"zip://x::{tmp_path}/nothing.zip")
 
 
-def test_a_folder_of_this_machine_is_called_as_it_was_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs" / "b").mkdir(parents=True)
-    (tmp_path / "runs" / "a").write_text("1")
-    place = place_of("runs")
-    assert place.local
-    listed = place.listed()
-    assert [(one.name, one.base) for one, _ in listed] == [("runs/a", "a"), ("runs/b", "b")]
-    assert listed[0][0].identity == str((tmp_path / "runs" / "a").resolve())
-    assert place_of(f"file://{tmp_path}/runs").identity == place.identity
-
-
 @pytest.mark.parametrize(
     "name",
     ["/etc/passwd", "HERE/../x", "HERE/a/../../x", "HERE/./a", "HEREx/a", "HERE//a", "HERE/a\\b"],

@@ -86,8 +86,9 @@ class Views:
         else:
             selects = self._table(name)
         select = " UNION ALL BY NAME ".join(selects)
+        kind = "TABLE" if name in overviews.SCHEMAS else "VIEW"  # many small files are read once
         execute = self.database.connection.execute
-        self.database.waiting(lambda: execute(f"CREATE VIEW {name} AS {select}"))
+        self.database.waiting(lambda: execute(f"CREATE {kind} {name} AS {select}"))
 
     def _table(self, name: str) -> list[str]:
         files = [*self._files(name)]
