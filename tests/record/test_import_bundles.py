@@ -66,7 +66,7 @@ def test_without_its_document_what_is_missing_is_said(tmp_path: Path) -> None:
     path = write_bundle(tmp_path / "x.trace", TABLES, with_document=False, names=names)
     said = " ".join(imported(path, tmp_path / "run").provenance.warnings)
     assert "form.template" in said
-    assert "Which build of Instruments made x.trace is not known" in said
+    assert "not verified for its build of Instruments, which it does not name" in said
 
 
 def test_a_document_in_an_unknown_form_and_stores_that_are_missing_are_said_on_the_page(
