@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base import locks
+from tracekit.base.errors import RecordingError
 from tracekit.base.locks import HeldError, Holder
 from tracekit.base.processes import start_of
 
@@ -39,6 +40,14 @@ def test_who_did_not_give_it_back_is_said(tmp_path: Path) -> None:
     path.write_text(json.dumps({"pid": 4711, "start": 1, "since": "2026", "what": "theirs"}))
     with locks.holding(path, WHY, "ours") as (_, stale):
         assert stale == Holder(4711, 1, "2026", "theirs")
+
+
+def test_no_link_is_followed_to_another_file(tmp_path: Path) -> None:
+    (path := tmp_path / "one.lock").symlink_to(tmp_path / "theirs")
+    (tmp_path / "theirs").write_text("theirs")
+    with pytest.raises(RecordingError, match=r"one\.lock cannot be"), locks.opened(path, WHY):
+        pytest.fail("it was opened")
+    assert not locks.held(path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])
