@@ -150,6 +150,9 @@ def test_an_empty_sequence_must_be_zeros_in_paged_attention() -> None:
 
     outcomes = run(right, ones, cases=(EMPTY,)).outcomes
     assert [outcome.breach for outcome in outcomes] == [False, False, True]
+    # what dense attention gives for it does not count
+    planted = [Implementation("dense", ones, dense=True), Implementation("paged", right)]
+    assert run_parity([EMPTY], planted).breaches == ()
 
 
 def test_a_row_for_each_implementation_and_type() -> None:

@@ -1,12 +1,19 @@
 """Every subject on a small shape: right, and with the bytes and operations that it states."""
 
+import shutil
+from typing import Any
+
 import mlx.core as mx
 import pytest
 
+from fake_metal import FakeMetal, microseconds
 from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import BOUNDS
-from tracekit.lab.bench.inputs import BY_MLX, Cache, Inputs, Shape, Subject, Unavailable
-from tracekit.lab.bench.measure import SUBJECTS
+from tracekit.lab.bench.inputs import BY_MLX, Cache, Inputs, Launch, Shape, Subject, Unavailable
+from tracekit.lab.bench.measure import SUBJECTS, gpu_times
+from tracekit.lab.bench.subjects.attention import paged
+from tracekit.lab.bench.subjects.layers import fused
+from tracekit.lab.msl.emulation import emulation
 from tracekit.ops.attention.paged import attend
 
 SMALL = Shape(
@@ -15,6 +22,11 @@ SMALL = Shape(
 )  # fmt: skip
 KERNELS = {"paged-per-head", "paged-barriers", "norm-fused"}
 BY_NAME = {subject.name: subject for subject in SUBJECTS}
+
+
+def emulated(test: Any) -> Any:
+    needs = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+    return pytest.mark.emulator(needs(pytest.mark.usefixtures("compiled_kernels")(test)))
 
 
 def inputs(**sizes: object) -> Inputs:
@@ -88,18 +100,11 @@ def test_a_small_cache_takes_two_sets_and_a_large_one_more(cache: int | None, se
 
 
 @pytest.mark.parametrize(
-    ("cache", "working_set", "residence"),
-    [
-        (100, 100, "cache"),
-        (100, 101, "memory"),
-        (None, 96 << 20, "unknown"),
-        (None, (96 << 20) + 1, "memory"),
-    ],
+    ("cache", "largest", "residence"), [(100, 100, "cache"), (None, 96 << 20, "unknown")]
 )
-def test_whether_a_cache_holds_the_inputs(
-    cache: int | None, working_set: int, residence: str
-) -> None:
-    assert Cache(cache, "").residence(working_set) == residence
+def test_whether_a_cache_holds_the_inputs(cache: int | None, largest: int, residence: str) -> None:
+    assert Cache(cache, "").residence(largest) == residence
+    assert Cache(cache, "").residence(largest + 1) == "memory"
 
 
 @pytest.mark.parametrize(
@@ -114,3 +119,49 @@ def test_sizes_that_contradict_each_other_are_refused(sizes: dict[str, int], sai
     with pytest.raises(UsageError) as caught:
         inputs(**sizes)
     assert caught.value.message == said
+
+
+@emulated
+@pytest.mark.parametrize(
+    ("choice", "launched", "dispatches"),
+    [
+        (Launch("grouped"), Launch("grouped", 8, 256, 1), 1),
+        (Launch("grouped", 16, 64, 2), Launch("grouped", 16, 64, 2), 2),
+        (Launch("per-head"), Launch("per-head", None, 256, 1), 1),
+        (Launch("barriers"), Launch("barriers", None, 128, 1), 1),
+    ],
+)
+def test_a_paged_kernel_is_prepared_with_its_launch_and_is_right(
+    choice: Launch, launched: Launch, dispatches: int
+) -> None:
+    there = inputs(dtype="float16")
+    with emulation() as log:
+        made = paged(there, choice, device="metal")
+        before = len(log)
+        mx.eval(made.chain(2))
+        made.step.wait(made.step.submit())
+        assert len(log) - before == 3 * dispatches
+    assert made.launched == launched
+    assert made.step.dispatches == dispatches
+    assert made.error <= BOUNDS["float16"]
+
+
+@emulated
+def test_a_chain_of_kernels_gives_what_a_chain_of_operations_gives() -> None:
+    there = inputs(dtype="float16")
+    with emulation():
+        [ours] = paged(there, device="metal").chain(3)
+        mx.eval(ours)
+    [theirs] = paged(there, device="cpu").chain(3)
+    assert mx.allclose(ours, theirs, atol=2e-3)
+
+
+@emulated
+def test_the_fused_norm_is_prepared_with_its_launch_and_is_right() -> None:
+    with emulation():
+        made = fused(inputs(dtype="float16"), device="metal")
+        mx.eval(made.chain(2))
+    assert made.error <= BOUNDS["float16"]
+    assert made.launched == Launch("rmsnorm_linear")
+    ((found,), _) = gpu_times(made, FakeMetal(times=microseconds(25)))
+    assert found.function.startswith("custom_kernel_rmsnorm_linear__float16_t_")

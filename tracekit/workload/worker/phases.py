@@ -7,7 +7,7 @@ import threading
 import time
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -70,15 +70,16 @@ def note(account: "Account | Notes", phase: str, *, thorough: bool = False) -> N
     """
     at, core = time.monotonic_ns(), sys.modules.get("mlx.core")
     levels: dict[str, int | None] = {"resident": psutil.Process().memory_info().rss}
-    levels |= {what: getattr(core, name)() if core else None for what, name in _MLX.items()}
+    readers = {what: getattr(core, name, None) for what, name in _MLX.items()}
+    levels |= {what: read() if read else None for what, read in readers.items()}
     levels |= sampler.read_vmmap(os.getpid()) if thorough else {}
     no_vmmap = "vmmap does not say" if sys.platform == "darwin" else "vmmap is a program of macOS"
     for what, level in levels.items():
-        why = "MLX is not loaded" if what in _MLX else no_vmmap
+        no_mlx = "this MLX does not say" if core else "MLX is not loaded"
+        why = no_mlx if what in _MLX else no_vmmap
         reason = why if level is None else ""
         account.mark("memory", phase=phase, what=what, bytes=level, at=at, reason=reason)
-    if core is not None:
-        cast("Any", core).reset_peak_memory()
+    getattr(core, "reset_peak_memory", lambda: None)()
 
 
 SECOND = 1_000_000_000
