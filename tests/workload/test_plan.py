@@ -35,8 +35,8 @@ def test_without_a_folder_each_run_gets_a_new_one(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     made = {claimed(None, "paged", Provenance()).folder for _ in range(3)}
-    assert len(made) == 3
-    assert all(one.parts[:2] == ("bench", "traces") and one.is_dir() for one in made)
+    assert [folder.parts[:2] for folder in made] == [("bench", "traces")] * 3
+    assert all(folder.is_dir() for folder in made)
 
 
 def test_a_claim_is_whole_from_its_first_moment(tmp_path: Path) -> None:
@@ -45,10 +45,8 @@ def test_a_claim_is_whole_from_its_first_moment(tmp_path: Path) -> None:
     (tmp_path / ".recording.json.unfinished-0a1b2c3d").write_bytes(b"{")
     recording = claimed(tmp_path, "paged", given)
     assert recording.provenance() == given
-    assert sorted(one.name for one in tmp_path.iterdir()) == [
-        ".recording.json.unfinished-0a1b2c3d",
-        "recording.json",
-    ]
+    left = {".recording.json.unfinished-0a1b2c3d", "recording.json"}
+    assert {path.name for path in tmp_path.iterdir()} == left
 
 
 def test_a_folder_that_is_gone_is_no_place_to_record_from(

@@ -7,7 +7,6 @@ counts mach ticks and so can be laid on a trace's own time.
 """
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -182,7 +181,8 @@ def fold(path: Path) -> WorkloadReport:
     named: dict[str, dict[str, Any]] = {name: {} for name, _, _ in _NAMED.values()}
     report = WorkloadReport()
     unreadable = 0
-    for line in _lines(path):
+    text = path.read_bytes() if path.exists() else b""
+    for line in filter(bytes.strip, text.split(b"\n")):
         try:
             values = msgspec.json.decode(line, type=dict[str, Any])
             match values.pop("mark", None):
@@ -220,14 +220,6 @@ def unclosed(report: WorkloadReport, error: str) -> WorkloadReport:
         return report
     state = "failed" if error else "interrupted"
     return replace(report, state=state, error=report.error or error)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as file:
-            yield from (line for line in file if not line.isspace())
-    except FileNotFoundError:
-        return
 
 
 def _described(report: WorkloadReport, values: dict[str, Any]) -> WorkloadReport:

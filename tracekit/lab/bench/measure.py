@@ -35,10 +35,7 @@ _OF_MLX = "the kernels are MLX's own, which no queue but its own can launch"
 
 
 def gpu_times(prepared: Prepared, metal: Any = None) -> tuple[tuple[Dispatch, ...], str]:
-    """Time each kernel of a call alone, the inputs in turns; return also why there is none.
-
-    `metal` is PyObjC's module; None to load it.
-    """
+    """Time each kernel of a call alone, by PyObjC's `metal`; return also why there is none."""
     launch = prepared.launch
     if launch is None:
         why = "MLX runs on the CPU here" if backend() == "cpu" else _OF_MLX
@@ -180,10 +177,7 @@ def describe(error: Exception) -> str:
 
 
 def compared(rows: Sequence[Row], subjects: Sequence[Subject], against: str | None) -> list[Row]:
-    """Fill in each row's speed-up against its family's naive subject, and against `against`.
-
-    Only those of one family do the same work; others have no ratio.
-    """
+    """Fill in each row's speed-up against its family's naive subject, and against `against`."""
     by_name = {row.name: row for row in rows}
     naive = {subject.family: subject.name for subject in subjects if subject.naive}
     return [
@@ -201,7 +195,7 @@ def _comparison(row: Row, other: str | None, rows: Mapping[str, Row]) -> Compari
         return None
     base = rows.get(other)
     if base is not None and base.family != row.family:
-        return None
+        return None  # those of another family do other work
     if base is None or base.micro is None:
         return Comparison(other, reason=f"{other} was not measured")
     return quicker(row.micro.samples, base.micro.samples, other)

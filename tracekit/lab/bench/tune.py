@@ -96,9 +96,8 @@ def tune(
 ) -> Tuning:
     """Measure every launch of the paged kernel on one shape, and rank them."""
     device = backend()
-    sweep = list(asked) if asked is not None else candidates(shape, device)
-    by_name = {candidate.name: candidate for candidate in sweep}
-    pools: dict[int, Inputs] = {}
+    sweep = candidates(shape, device) if asked is None else asked
+    by_name, pools = {candidate.name: candidate for candidate in sweep}, dict[int, Inputs]()
     for size in {candidate.block_size for candidate in sweep}:
         pages = shape.context // size
         sized = replace(shape, block_size=size, active_blocks=pages, max_blocks=None)

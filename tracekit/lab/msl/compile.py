@@ -11,13 +11,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
-from tracekit.base import (
-    KernelError,
-    ToolError,
-    UsageError,
-    notes_folder,
-    replacing,
-)
+from tracekit.base import KernelError, ToolError, UsageError, notes_folder, replacing
 from tracekit.lab.msl.compiler import SHIM, Compiler, compiler_words, find_compiler
 from tracekit.lab.msl.edits import Edited, Kernel, blank, without_comments
 from tracekit.lab.msl.program import ENTRY, MOST_BUFFERS, Library, Program

@@ -256,6 +256,17 @@ def _kernel(file: Path, launch: Launch) -> Kernel:
     except UnicodeDecodeError as error:
         raise InputError(f"{file} cannot be read as text: {error}.") from error
     text, origins = with_includes(text, file, [Path(folder) for folder in launch.includes])
+    names = list(dict.fromkeys(kernels_of(without_comments(text))))
+    if not names and not launch.function:
+        raise InputError(
+            f"{file} has no kernel function.",
+            hint="A text for mx.fast.metal_kernel is a body only: write a FILE.py with @check.",
+        )
+    if len(names) > 1 and not launch.function:
+        raise UsageError(
+            f"{file} has {len(names)} kernels: {', '.join(names)}.",
+            hint="Choose one with --function.",
+        )
     words = {"true": True, "false": False}
     constants = {
         whole(index): words[value] if value in words else number(value, "--constant")
@@ -263,24 +274,9 @@ def _kernel(file: Path, launch: Launch) -> Kernel:
     }
     return Kernel(
         text=text,
-        function=launch.function or _only_kernel(file, text),
+        function=launch.function or names[0],
         template=launch.template,
         name=file.name,
         constants=constants,
         origins=origins,
     )
-
-
-def _only_kernel(file: Path, text: str) -> str:
-    names = list(dict.fromkeys(kernels_of(without_comments(text))))
-    if not names:
-        raise InputError(
-            f"{file} has no kernel function.",
-            hint="A text for mx.fast.metal_kernel is a body only: write a FILE.py with @check.",
-        )
-    if len(names) > 1:
-        raise UsageError(
-            f"{file} has {len(names)} kernels: {', '.join(names)}.",
-            hint="Choose one with --function.",
-        )
-    return names[0]

@@ -297,16 +297,6 @@ def _plain(array: Any) -> Array:
     return plain.astype(np.float64) if plain.dtype.kind == "f" else plain
 
 
-def require_shapes(got: Sequence[Array], expected: Sequence[Array]) -> None:
-    """Raise InputError if something else came out than is expected."""
-    ours, theirs = ([list(array.shape) for array in several] for several in (got, expected))
-    if ours != theirs:
-        raise InputError(
-            f"The check runs to arrays of the shapes {ours}, and expects {theirs}.",
-            hint="`run` and `expected` must have as many arrays, of the same shapes.",
-        )
-
-
 def orders_agree(answers: Answers) -> Verdict:
     """Say whether the same bits came out, whatever the order in which threads ran."""
     question = Question.ORDERS
@@ -350,12 +340,20 @@ def all_written(answers: Answers, expected: Sequence[Array] = ()) -> Verdict:
 
 
 def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> Verdict:
-    """Say whether every answer is as near to what is expected as the check demands."""
+    """Say whether every answer is as near to what is expected as the check demands.
+
+    Raises InputError if arrays of other shapes came out.
+    """
     question, worst, where = Question.ERROR, 0.0, ""
     if not expected:
         return Verdict(question, NOT_CHECKED, "there is nothing to compare with")
     for order, got in answers.items():
-        require_shapes(got, expected)
+        ours, theirs = ([list(array.shape) for array in several] for several in (got, expected))
+        if ours != theirs:
+            raise InputError(
+                f"The check runs to arrays of the shapes {ours}, and expects {theirs}.",
+                hint="`run` and `expected` must have as many arrays, of the same shapes.",
+            )
         for number, (array, wanted) in enumerate(zip(got, expected, strict=True)):
             error, place = error_and_place(array, wanted)
             if error > worst:
