@@ -172,8 +172,8 @@ _ABOUT = {member.name for member in fields(WorkloadReport)} - {
 def fold(path: Path) -> WorkloadReport:
     """Turn a journal into a report: whole or cut short, every readable mark counts.
 
-    A mark of an unknown kind was written by a newer worker and is left out; a line that cannot
-    be understood is counted in `unreadable`. No journal at all gives the empty report.
+    A mark of an unknown kind, by a newer worker, is left out; a line that cannot be understood is
+    counted in `unreadable`. No journal at all gives the empty report.
     """
     kept: dict[str, list[Any]] = {name: [] for name, _ in _KEPT.values()}
     phases: list[Phase] = []

@@ -285,9 +285,7 @@ def save(bench: Bench, path: Path) -> None:
 def check_writable(path: Path) -> None:
     """Refuse, before anything is measured, a file that could not be written at its end."""
     if path.suffix not in {".json", ".csv"}:
-        raise UsageError(
-            f"{path} ends neither in .json nor in .csv.", hint="The ending says what is written."
-        )
+        raise UsageError(f"{path} ends neither in .json nor in .csv.")
     require_writable(path)
 
 

@@ -15,7 +15,9 @@ def families(bench: Bench) -> Iterator[tuple[str, Table]]:
     for name in dict.fromkeys(row.family for row in bench.rows):
         rows = [row for row in bench.rows if row.family == name and row.micro]
         if rows:
-            yield _title(name, bench.shape, rows[0]), _table(rows)
+            sets, held = rows[0].sets, size(rows[0].working_set)
+            inputs = f"; {sets} inputs in turns, {held}" if sets > 1 else ""
+            yield _sizes(name, bench.shape) + inputs, _table(rows)
 
 
 def remarks(bench: Bench) -> Iterator[str]:
@@ -148,11 +150,6 @@ def _sizes(family: str, shape: Shape) -> str:
     sizes = [f"{name} {getattr(shape, name)}" for name in names]
     ragged = ["ragged"] if shape.ragged and "context" in names else []
     return f"{family}: {', '.join([*sizes, *ragged])}"
-
-
-def _title(family: str, shape: Shape, row: Row) -> str:
-    inputs = f"; {row.sets} inputs in turns, {size(row.working_set)}" if row.sets > 1 else ""
-    return _sizes(family, shape) + inputs
 
 
 def _clocks(bench: Bench) -> str:

@@ -105,8 +105,9 @@ def _plain(lines: list[str]) -> Iterator[int]:
 
 @lru_cache(maxsize=256)
 def _preprocessed(source: str, compiler: Compiler) -> str:
+    macros = str(SHIM / "prelude.hpp")
     with suppress(ToolError):
-        return compiler.preprocess(f"{source}\n")
+        return compiler.run("-x", "c++", "-E", "-P", "-imacros", macros, "-", given=f"{source}\n")
     return ""
 
 
@@ -121,8 +122,7 @@ def cache_folder() -> Path:
 def cached(kind: str, text: str, compiler: Compiler, make: Callable[[Path], object]) -> Path:
     """Return the file that `make` writes of a text, at a path that it is given; made once.
 
-    The name holds all that the content depends on: the text, the header files, the compiler, its
-    flags. A file that is damaged is made again.
+    The name holds all that it depends on: the text, the header files, the compiler, its flags.
     """
     parts = [text, _shim_text(), compiler.path, compiler.version, " ".join(compiler.flags)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()

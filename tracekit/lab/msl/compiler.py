@@ -92,11 +92,6 @@ class Compiler:
                 rounding = ("-fexcess-precision=16",)
         return (*_FLAGS, plain, *probes, *_machine_flags(), *rounding)
 
-    def preprocess(self, text: str) -> str:
-        """Return a text as the preprocessor leaves it, with the macros of the header files."""
-        macros = str(SHIM / "prelude.hpp")
-        return self.run("-x", "c++", "-E", "-P", "-imacros", macros, "-", given=text)
-
     def run(self, *arguments: str, folder: Path | None = None, given: str = "") -> str:
         """Compile, with files named as in `folder`; return what it wrote."""
         argv = [self.path, *self.flags, f"-I{SHIM}", *arguments]

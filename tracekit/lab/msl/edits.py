@@ -117,13 +117,6 @@ def edited(text: str, edits: Iterable[Edit]) -> Edited:
     return Edited("".join(pieces), shifts)
 
 
-def place(kernel: Kernel, text: str, offset: int) -> str:
-    """Return "file:line:column" of an offset in a kernel's text."""
-    file, line = kernel.where(text.count("\n", 0, offset) + 1)
-    column = offset - text.rfind("\n", 0, offset)
-    return f"{file}:{line}:{column}"
-
-
 def blank(piece: str) -> str:
     """Return blanks in the shape of `piece`: line breaks and continued lines stay."""
     return re.sub(r"[^\n\\]|\\(?!\n)", " ", piece)

@@ -17,7 +17,6 @@ from tracekit.lab.msl.edits import (
     Kernel,
     blank,
     edited,
-    place,
     without_comments,
     without_strings,
 )
@@ -70,7 +69,9 @@ def refuse_unknown(code: str, original: str, kernel: Kernel) -> None:
 
 
 def _refuse(kernel: Kernel, code: str, offset: int, what: str, *, hint: str = "") -> None:
-    raise UsageError(f"{place(kernel, code, offset)}: {what}.", hint=hint)
+    file, line = kernel.where(code.count("\n", 0, offset) + 1)
+    column = offset - code.rfind("\n", 0, offset)
+    raise UsageError(f"{file}:{line}:{column}: {what}.", hint=hint)
 
 
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)

@@ -3,10 +3,7 @@
 Each is a line of JSON with one member, whose name says what it is. The child says `hello` before
 it is asked anything, then answers in order. It ends after `finished` and after `failed`, and soon
 after its standard input is closed. Times are nanoseconds of the system-wide monotonic clock,
-limits are seconds. History of the protocol:
-
-    1   first
-    2   steps and calibration have these names
+limits are seconds. In protocol 1 steps and calibration had other names.
 """
 
 from dataclasses import dataclass, field

@@ -20,7 +20,7 @@ from tracekit.workload.interleaved.protocol import (
     RunSteps,
     StepTimes,
 )
-from tracekit.workload.worker.loop import Loop, reference
+from tracekit.workload.worker.loop import NEVER, SECOND, Loop, reference
 from tracekit.workload.worker.phases import calm_down, loaded_mlx
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import IDLE, Measured, Step, find, measured
@@ -28,8 +28,6 @@ from tracekit.workload.workload import IDLE, Measured, Step, find, measured
 SIDE = 2048
 """Rows and columns of the matrices of half precision that a GPU multiplies: 17 GFLOP."""
 _LEAST = 5
-_NEVER = 2**63 - 1
-_SECOND = 1_000_000_000
 
 Work = Callable[[], None]
 
@@ -58,7 +56,7 @@ def calibrate(work: Work, asked: Calibrate) -> Calibrated:
 
 def _repeat(work: Work, seconds: float, least: int) -> list[int]:
     times: list[int] = []
-    end = time.monotonic_ns() + round(seconds * _SECOND)
+    end = time.monotonic_ns() + round(seconds * SECOND)
     while len(times) < least or time.monotonic_ns() < end:
         start = time.monotonic_ns()
         work()
@@ -145,13 +143,13 @@ class Resident:
         if loop is None:
             raise InputError("Steps were asked of a child that nothing was prepared in.")
         if asked.wake > 0:
-            loop.run("wake-up", _NEVER, time.monotonic_ns() + round(asked.wake * _SECOND), 1)
+            loop.run("wake-up", NEVER, time.monotonic_ns() + round(asked.wake * SECOND), 1)
         self.notes.clear()
         if not self._begun:
             loop.step.begin()
             self._begun = True
-        end = time.monotonic_ns() + round(asked.seconds * _SECOND)
-        loop.run("steady", _NEVER, end, asked.least)
+        end = time.monotonic_ns() + round(asked.seconds * SECOND)
+        loop.run("steady", NEVER, end, asked.least)
         return step_times(self.notes, loop.step)
 
     def _finish(self) -> Finished:

@@ -24,7 +24,8 @@ from tracekit.workload.workload import OWN_REFERENCE, REFERENCE, Gauge, Span, St
 if TYPE_CHECKING:
     from tracekit.workload.interleaved.resident import Notes
 
-_NEVER = 2**63 - 1
+NEVER = 2**63 - 1  # a deadline
+SECOND = 1_000_000_000  # ns
 FEWEST = 3  # steps that are made whatever the clock says
 
 
@@ -86,7 +87,7 @@ class Loop:
                 self.account.mark(name, **vars(thing))
         self.referenced |= any(gauge.name == REFERENCE for gauge in report.gauges)
 
-    def run_unrecorded(self, steps: int, deadline: int = _NEVER) -> int:
+    def run_unrecorded(self, steps: int, deadline: int = NEVER) -> int:
         """Make steps as `run` does, without a mark."""
         submit, wait, exhausted = self.step.submit, self.step.wait, self.step.exhausted
         for made in range(steps):
@@ -170,7 +171,6 @@ _MOST_PAIRS = 100
 _MOST_STEPS = 1000  # of a block: marks cost time and space as well
 _MOST = 6.0  # seconds that the fewest pairs may take
 _LONGEST = 20.0  # seconds that no measurement exceeds, however long the recording
-_SECOND = 1_000_000_000
 
 
 def budget(spec: Spec) -> float:
@@ -193,7 +193,7 @@ def measure(loop: Loop, spec: Spec) -> None:
         loop.account.mark("warning", text=why)
         loop.account.mark("about", overhead_reason=why)
         return
-    deadline = time.monotonic_ns() + round(longest * _SECOND)
+    deadline = time.monotonic_ns() + round(longest * SECOND)
     loop.account.mark("busy", until=deadline + FEWEST * loop.last)
     for number in range(2 * pairs):
         if loop.stop.requested or loop.step.exhausted() or time.monotonic_ns() >= deadline:

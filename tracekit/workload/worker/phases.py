@@ -13,7 +13,7 @@ import psutil
 
 from tracekit.base import RecordingError, ToolError, start_of
 from tracekit.machine import sampler
-from tracekit.workload.worker.loop import FEWEST, Loop, measure, reference
+from tracekit.workload.worker.loop import FEWEST, NEVER, SECOND, Loop, measure, reference
 from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import Results, Step, Work, load, measured
@@ -82,10 +82,8 @@ def note(account: "Account | Notes", phase: str, *, thorough: bool = False) -> N
     getattr(core, "reset_peak_memory", lambda: None)()
 
 
-SECOND = 1_000_000_000
 _MOST_WARMUP = 60 * SECOND
 _WAKE_UP = SECOND // 2
-_NEVER = 2**63 - 1
 
 
 def run(spec: Spec, account: Account, stop: Stop) -> None:
@@ -113,10 +111,10 @@ def run(spec: Spec, account: Account, stop: Stop) -> None:
         account.mark("busy", until=time.monotonic_ns() + least + loop.last)
     account.enter("steady", "steady")
     lasts = spec.steady(loop.last)
-    deadline = _NEVER if spec.seconds is None else time.monotonic_ns() + lasts
+    deadline = NEVER if spec.seconds is None else time.monotonic_ns() + lasts
     step.begin()
     loop.between = pace.take if pace else None
-    loop.run("steady", spec.repeats or _NEVER, deadline)
+    loop.run("steady", spec.repeats or NEVER, deadline)
     loop.between = None
     account.mark("left", at=time.monotonic_ns())
     note(account, "steady", thorough=True)
@@ -170,7 +168,7 @@ def calm_down(loop: Loop, warmup: int) -> None:
         if calm >= warmup or loop.stop.requested:
             return
         before = len(loop.known)
-        loop.run("warm-up", 1, _NEVER)
+        loop.run("warm-up", 1, NEVER)
         calm = calm + 1 if len(loop.known) == before else 0
         if time.monotonic_ns() >= deadline:
             break
@@ -200,7 +198,7 @@ def wake_up(spec: Spec, loop: Loop) -> None:
         return
     loop.account.enter("wake-up", "warming")
     affordable = _WAKE_UP // max(loop.last, 1)
-    loop.run("wake-up", max(1, min(spec.warmup, affordable)), _NEVER)
+    loop.run("wake-up", max(1, min(spec.warmup, affordable)), NEVER)
     note(loop.account, "wake-up")
 
 
