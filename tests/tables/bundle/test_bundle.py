@@ -99,6 +99,16 @@ def test_a_bundle_without_its_parts_is_not_known(path: Path, gone: str, words: s
         Bundle(path)
 
 
+def test_more_tables_than_any_run_has_are_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracekit.tables.bundle.bundle._MOST_STORES", 2)
+    assert len(Bundle(path).runs[0].tables) == 2
+    monkeypatch.setattr("tracekit.tables.bundle.bundle._MOST_STORES", 1)
+    with pytest.raises(BundleError, match="holds more than 1 tables"):
+        _ = Bundle(path).runs[0].tables
+
+
 def test_a_bundle_is_called_by_its_own_name_and_a_link_by_what_it_leads_to(tmp_path: Path) -> None:
     bundle, run = tmp_path / "mine.trace", tmp_path / "run"
     for folder in (bundle, run):

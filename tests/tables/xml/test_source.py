@@ -44,7 +44,7 @@ def test_a_document_type_is_refused(tmp_path: Path, content: str) -> None:
 
 
 def test_a_deep_nest_within_a_row_ends_the_table_there(export: Export) -> None:
-    for depth in (70, 200, 100_000):
+    for depth in (66, 200, 100_000, 65):
         nest = '<a fmt="x">' * depth + "</a>" * depth
         path = export(
             "a:string",
@@ -53,6 +53,9 @@ def test_a_deep_nest_within_a_row_ends_the_table_there(export: Export) -> None:
             '<row><string ref="1"/></row>',
         )
         (node,) = read_nodes(path)
+        if depth == 65:
+            assert (node.rows, node.damage) == (3, "")
+            continue
         assert node.rows == 1
         assert "deep" in node.damage or "Excessive depth" in node.damage
         assert "HUGE" not in node.damage

@@ -46,7 +46,7 @@ def test_a_block_begins_at_its_size(tmp_path: Path) -> None:
     [
         (array(1), (32 + 12, 0), "beyond the end"),
         (array(1), (32, 1), "beyond the end"),
-        (struct.pack("<I", 3) + bytes(16), (32, 0), "does not fit"),
+        (struct.pack("<I", 2) + bytes(12), (32, 0), "does not fit"),
     ],
 )
 def test_an_array_lies_within_its_block(
