@@ -90,6 +90,8 @@ def test_the_roof_is_of_all_steady_steps() -> None:
     assert (roof.moved, roof.per_step, roof.ran) == (1_000_000_000, 100_000_000, 5 * MS)
     assert roof.reached.share == pytest.approx(0.5)
     assert roof.least == pytest.approx(1e9 / (0.8 * 400e9) * 1e9)
+    twenty = intervals([(number * MS, MS // 2) for number in range(19)])
+    assert given(M1_MAX, **{**tables, **steady(count=20), "gpu_intervals": twenty})["steady_roof"]
     cut = {**tables, "gpu_intervals": work[:9]}
     with pytest.raises(Unavailable, match=r"10\.0 % of the steady steps have no interval"):
         given(M1_MAX, **cut)["steady_roof"]
