@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import typer.testing
 
-from plan_page import plan_page
 from tracekit.analysis.given import recorded_tables
 from tracekit.analysis.inject import thresholds
 from tracekit.analysis.metrics import METRICS
@@ -21,6 +20,10 @@ from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance
 from tracekit.cli.main import application
+from tracekit.machine import StateLimits
+from tracekit.nightly.plan.document import STARTER
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
+from tracekit.nightly.plan.reading import FOLLOWED, keys_of
 from tracekit.pipeline import needed_tables
 from tracekit.tables.joins import asked
 from tracekit.tables.schema import Column, Kind, Schema
@@ -40,38 +43,6 @@ SUBCOMMANDS = [
     for group in APP.registered_groups
     for one in group.typer_instance.registered_commands
 ]
-
-
-def test_every_command_is_known() -> None:
-    assert COMMANDS == [
-        "ab",
-        "analyze",
-        "baseline",
-        "batch",
-        "bench",
-        "capture",
-        "chip",
-        "compare",
-        "convert",
-        "doctor",
-        "export",
-        "gate",
-        "history",
-        "import",
-        "index",
-        "nightly",
-        "open",
-        "parity",
-        "prune",
-        "query",
-        "record",
-        "report",
-        "rules",
-        "tables",
-        "templates",
-        "verify-kernel",
-        "workloads",
-    ]
 
 
 def help_of(*words: str) -> str:
@@ -178,7 +149,6 @@ def _origin(schema: Schema) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "metrics.md": metrics_page,
-    "night-plan.md": plan_page,
     "rules.md": rules_page,
     "tables.md": tables_page,
 }
@@ -219,6 +189,26 @@ def test_every_command_in_the_docs_exists() -> None:
     ]
     assert len(named) > 100
     assert [one for one in named if one[0] not in COMMANDS] == []
+
+
+PLAN = {
+    "[nightly]": NightPlan,
+    "[nightly.machine-state]": StateLimits,
+    "[[nightly.capture]]": Capture,
+    "[nightly.capture.reference]": Reference,
+    "[nightly.capture.metrics]": Gated,
+}
+
+
+def test_every_key_of_a_nights_plan_is_documented() -> None:
+    page = (REFERENCE / "night-plan.md").read_text()
+    parts = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+    keys = {
+        head: re.findall(r"^\| `([a-z-]+)` \|", text, re.MULTILINE) for head, text in parts.items()
+    }
+    assert keys == {head: [*keys_of(noun)] for head, noun in PLAN.items()}
+    assert [metric for metric in FOLLOWED if f"`{metric}`" not in page] == []
+    assert STARTER.read_text() in page
 
 
 def test_every_dependency_has_its_reason() -> None:

@@ -7,8 +7,7 @@ import pytest
 
 import parse
 from reading.methods import METHODS, named
-from reading.rounds import Export, Outcome, compare
-from reading.summary import as_markdown
+from reading.rounds import Export, compare
 
 PLACE = "# Speed\n\n<!-- written by bench/parse.py -->\nold\n<!-- end -->\n\nMore.\n"
 
@@ -66,48 +65,3 @@ def test_slow_ways_skip_large_files(exports: dict[str, Path]) -> None:
     outcomes = compare(Export("counters", exports["counters"]), slow, 0.1, lambda _: None)
     assert [one.verdict for one in outcomes] == ["skipped: only up to 0.1 MB"] * len(slow)
     assert not any(one.timed for one in outcomes)
-
-
-def outcomes() -> list[Outcome]:
-    return [
-        Outcome(
-            named("tracekit, fast"),
-            "equal to the truth",
-            rows=1000,
-            seconds=[0.01, 0.02, 0.01],
-            cpu=[0.01, 0.01, 0.01],
-            memory=[5_000_000, 6_000_000, 7_000_000],
-        ),
-        Outcome(
-            named("lxml, tuned"),
-            "equal to the truth",
-            1000,
-            [0.04, 0.04, 0.05],
-            [0.04] * 3,
-            [9_000_000],
-        ),
-        Outcome(
-            named("xmllint --sax"), "decodes nothing", seconds=[0.02] * 3, memory=[15_000_000] * 3
-        ),
-        Outcome(named("lxml, naive"), "skipped: only up to 1 MB", timed=False),
-    ]
-
-
-def test_a_table_has_medians_and_paired_ratios(tmp_path: Path) -> None:
-    path = tmp_path / "a.xml"
-    path.write_bytes(bytes(2_000_000))
-    lines = as_markdown(Export("made", path), outcomes()).splitlines()
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-    assert lines[0] == "**made**: 2 MB, 1,000 rows"
-    assert cells[2] == [
-        "tracekit, fast",
-        "200",
-        "100,000",
-        "6 MB",
-        "4.00 [2.00 - 5.00]",
-        "2.00 [1.00 - 2.00]",
-        "equal to the truth",
-    ]
-    assert cells[4][3:6] == ["15 MB", "2.00 [2.00 - 2.50]", "1.00 [1.00 - 1.00]"]
-    assert cells[5] == ["lxml, naive", "", "", "", "", "", "skipped: only up to 1 MB"]
-    assert len({len(line) for line in lines[2:]}) == 1

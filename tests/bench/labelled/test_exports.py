@@ -6,13 +6,12 @@ import pytest
 
 from fuzzing.comparison import judge
 from labelled.folder import write
-from labelled.grammar import COLUMNS, schemas, table
+from labelled.grammar import COLUMNS, table
 from labelled.setup import MICROSECOND, MILLISECOND, Counters, Hold
 from labelled.world import TARGET, World
 from small_trace import Make
 from tracekit.base.recording import Recording
 from tracekit.pipeline import tables_of
-from tracekit.tables.toc import read_toc
 from tracekit.tables.xml.reader import ExactReader
 
 CORPUS = "Oichkatzelesfrettschen+steinmarder/src/re/apple/results/tranche1_20260330_204856"
@@ -60,31 +59,20 @@ def test_every_table_has_rows_and_lacks_no_column(run: Recording) -> None:
     assert tables.warnings == ()
 
 
-def test_rows_stand_in_the_order_of_time(run: Recording) -> None:
+def test_work_and_command_buffers_are_read_as_they_happened(rich: World, run: Recording) -> None:
     tables = tables_of(run)
-    for schema in COLUMNS:
-        times = tables.raw(schema).iloc[:, 0]
-        assert times.is_monotonic_increasing, schema
-
-
-def test_work_is_read_as_it_happened(rich: World, run: Recording) -> None:
-    own = tables_of(run)["gpu_intervals"].query("target")
-    assert own["start"].tolist() == [one.start for one in rich.intervals]
-    assert own["duration"].tolist() == [one.end - one.start for one in rich.intervals]
-    assert own["start_latency"].tolist() == [one.start - one.committed for one in rich.intervals]
-    assert own["command_buffer"].tolist() == [one.buffer for one in rich.intervals]
+    own = tables["gpu_intervals"].query("target")
+    work, buffers = rich.intervals, rich.buffers
+    assert own["start"].tolist() == [made.start for made in work]
+    assert own["duration"].tolist() == [made.end - made.start for made in work]
+    assert own["start_latency"].tolist() == [made.start - made.committed for made in work]
+    assert own["command_buffer"].tolist() == [made.buffer for made in work]
     assert set(own["process"]) == {TARGET.name}
     assert own["label"].iloc[0].startswith("Command Buffer 0:RMSNorm      ( python3 (4711) )  0x")
-
-
-def test_command_buffers_are_read_as_they_happened(rich: World, run: Recording) -> None:
-    lives = tables_of(run)["command_buffers"].query("target").sort_values("command_buffer")
-    assert lives["submitted"].tolist() == [one.created for one in rich.buffers]
-    assert lives["committed"].tolist() == [one.committed for one in rich.buffers]
-    assert lives["gpu_start"].tolist() == [one.gpu_start for one in rich.buffers]
-    assert lives["gpu_end"].tolist() == [one.gpu_end for one in rich.buffers]
-    assert lives["completed"].tolist() == [one.completed for one in rich.buffers]
-    assert lives["encoders"].tolist() == [one.encoders for one in rich.buffers]
+    lives = tables["command_buffers"].query("target").sort_values("command_buffer")
+    assert lives["submitted"].tolist() == [made.created for made in buffers]
+    for name in ("committed", "gpu_start", "gpu_end", "completed", "encoders"):
+        assert lives[name].tolist() == [getattr(made, name) for made in buffers]
 
 
 def test_what_the_program_says_is_read_as_it_said_it(rich: World, run: Recording) -> None:
@@ -109,13 +97,6 @@ def test_states_are_read_as_they_happened(rich: World, run: Recording) -> None:
     counters = tables["gpu_counters"].query("counter == 'Compute Occupancy'")
     assert counters["value"].quantile(0.9) == pytest.approx(62, rel=0.2)
     assert counters["value"].min() < 5
-
-
-def test_the_table_of_contents_lists_the_tables(run: Recording) -> None:
-    (listed,) = read_toc(run.toc_file).runs
-    assert sorted(one.schema for one in listed.tables) == sorted(schemas("27.0"))
-    assert listed.target is not None
-    assert listed.target.pid == TARGET.pid
 
 
 def test_a_program_without_marks_leaves_none(made: Make, tmp_path: Path) -> None:

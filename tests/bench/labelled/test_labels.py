@@ -79,6 +79,21 @@ def test_nothing_is_to_be_found_in_a_plain_trace(made: Make, rule: str) -> None:
         ("trace-overhead", {"overhead": 0.2}, Label.FIND),
         ("trace-overhead", {"overhead": 0.055}, Label.EITHER),
         ("trace-overhead", {"overhead": 0.01}, Label.PASS),
+        ("memory-bound", {"counters": Counters(memory=0.85, alu=0.3, bandwidth=0.5)}, Label.FIND),
+        ("memory-bound", {"counters": Counters(memory=0.4, alu=0.3, bandwidth=0.82)}, Label.FIND),
+        ("memory-bound", {"counters": Counters(memory=0.85, alu=0.5)}, Label.EITHER),
+        ("memory-bound", {"counters": Counters(memory=0.7, alu=0.3)}, Label.EITHER),
+        ("memory-bound", {"counters": Counters(memory=0.58, alu=0.3)}, Label.PASS),
+        ("other-limiter", {"counters": Counters(other=0.9, alu=0.85)}, Label.EITHER),
+        ("low-occupancy", {"counters": Counters(occupancy=0.2)}, Label.FIND),
+        ("low-occupancy", {"counters": Counters(occupancy=0.2, memory=0.9)}, Label.EITHER),
+        ("low-occupancy", {"counters": Counters(occupancy=0.3)}, Label.EITHER),
+        ("low-occupancy", {"counters": Counters(occupancy=0.4)}, Label.PASS),
+        (
+            "roofline-distance",
+            {"bytes_moved": 10**8, "flops": 10**8, "ahead": 0, "server": Server(5, STEP, True)},
+            Label.EITHER,
+        ),
     ],
 )
 def test_a_label_follows_from_the_size(
@@ -122,30 +137,6 @@ def test_what_a_trace_lacks_nobody_has_to_find(made: Make) -> None:
     assert set(NEEDED) < set(SIZES)
 
 
-@pytest.mark.parametrize(
-    ("rule", "counters", "expected"),
-    [
-        ("memory-bound", Counters(memory=0.85, alu=0.3, bandwidth=0.5), Label.FIND),
-        ("memory-bound", Counters(memory=0.4, alu=0.3, bandwidth=0.82), Label.FIND),
-        ("memory-bound", Counters(memory=0.85, alu=0.5), Label.EITHER),
-        ("memory-bound", Counters(memory=0.7, alu=0.3), Label.EITHER),
-        ("memory-bound", Counters(memory=0.58, alu=0.3), Label.PASS),
-        ("compute-bound", Counters(alu=0.9, memory=0.3), Label.FIND),
-        ("other-limiter", Counters(other=0.9), Label.FIND),
-        ("other-limiter", Counters(other=0.9, alu=0.85), Label.EITHER),
-        ("low-occupancy", Counters(occupancy=0.2), Label.FIND),
-        ("low-occupancy", Counters(occupancy=0.2, memory=0.9), Label.EITHER),
-        ("low-occupancy", Counters(occupancy=0.3), Label.EITHER),
-        ("low-occupancy", Counters(occupancy=0.4), Label.PASS),
-        ("low-occupancy", Counters(only_ray_tracing=True, occupancy=0.1), Label.PASS),
-    ],
-)
-def test_a_unit_bounds_the_work_by_how_busy_it_is(
-    made: Make, rule: str, counters: Counters, expected: Label
-) -> None:
-    assert label(rule, made(counters=counters)) is expected
-
-
 def test_a_host_that_takes_no_time_leaves_only_what_is_compiled(made: Make) -> None:
     slow = made(ahead=0, late=2 * MILLISECOND, compiles=((4, 9 * MILLISECOND),))
     free = Facts(simulate(without_host(slow.world.setup)))
@@ -165,8 +156,3 @@ def test_kernels_at_the_roof_take_what_their_bytes_need(made: Make) -> None:
     assert near.busy == pytest.approx(needed, rel=0.05)
     assert label("roofline-distance", slow) is Label.FIND
     assert label("roofline-distance", near) is Label.PASS
-
-
-def test_what_a_prompt_moves_is_not_told(made: Make) -> None:
-    facts = made(bytes_moved=10**8, flops=10**8, ahead=0, server=Server(5, STEP, alone=True))
-    assert label("roofline-distance", facts) is Label.EITHER

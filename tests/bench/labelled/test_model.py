@@ -24,50 +24,33 @@ SORTS: dict[str, dict[str, Any]] = {
     "drawn beside": {"browser": 200 * MICROSECOND},
 }
 SLOWLY_ENCODED = tuple(replace(one, encode=round(1.3 * one.work)) for one in SETUP.pieces)
-every_sort = pytest.mark.parametrize("changes", SORTS.values(), ids=SORTS)
 
 
-@every_sort
-def test_a_channel_does_one_thing_at_a_time(made: Make, changes: dict[str, Any]) -> None:
-    world = made(**changes).world
-    for channel in ("Compute", "Vertex", "Fragment"):
-        on = [one for one in world.intervals + world.others if one.channel == channel]
-        assert len(on) > 10
-        assert all(before.end <= one.start for before, one in pairwise(sorted(on)))
-
-
-@every_sort
-def test_work_comes_to_the_gpu_by_way_of_the_host_and_the_driver(
+@pytest.mark.parametrize("changes", SORTS.values(), ids=SORTS)
+def test_one_thing_is_done_at_a_time_in_order_and_causes_cover_just_the_gaps(
     made: Make, changes: dict[str, Any]
 ) -> None:
-    world = made(**changes).world
-    for one in world.intervals:
-        assert one.committed < one.processed <= one.ready <= one.start - one.held
-        assert one.start < one.end
-    for one in world.buffers:
-        assert one.created < one.committed < one.driver_start < one.driver_end
-        assert one.driver_end <= one.gpu_start < one.gpu_end < one.completed
-    starts = [one.driver_start for one in world.buffers]
-    assert starts == sorted(starts)
-
-
-@every_sort
-def test_the_host_does_one_thing_at_a_time(made: Make, changes: dict[str, Any]) -> None:
-    world = made(**changes).world
-    assert all(before.end <= one.start for before, one in pairwise(world.host))
-    assert all(before.completed <= one.start for before, one in pairwise(world.steps))
-    assert [one.phase for one in world.steps] == ["warm-up"] * 3 + ["steady"] * 20
-
-
-@every_sort
-def test_causes_cover_just_the_gaps(made: Make, changes: dict[str, Any]) -> None:
     facts = made(**changes)
-    begin, end = facts.world.steady
-    assert all(before.end <= one.start for before, one in pairwise(facts.idle))
-    inside = [(max(begin, one.start), min(end, one.end)) for one in facts.world.intervals]
-    ran = sum(max(0, stop - start) for start, stop in inside)
+    world, (begin, end) = facts.world, facts.world.steady
+    for channel in ("Compute", "Vertex", "Fragment"):
+        on = [work for work in world.intervals + world.others if work.channel == channel]
+        assert len(on) > 10
+        assert all(before.end <= work.start for before, work in pairwise(sorted(on)))
+    for work in world.intervals:
+        assert work.committed < work.processed <= work.ready <= work.start - work.held
+        assert work.start < work.end
+    for buffer in world.buffers:
+        assert buffer.created < buffer.committed < buffer.driver_start < buffer.driver_end
+        assert buffer.driver_end <= buffer.gpu_start < buffer.gpu_end < buffer.completed
+    starts = [buffer.driver_start for buffer in world.buffers]
+    assert starts == sorted(starts)
+    assert all(before.end <= did.start for before, did in pairwise(world.host))
+    assert all(before.completed <= step.start for before, step in pairwise(world.steps))
+    assert [step.phase for step in world.steps] == ["warm-up"] * 3 + ["steady"] * 20
+    assert all(before.end <= gap.start for before, gap in pairwise(facts.idle))
+    ran = sum(max(0, min(end, work.end) - max(begin, work.start)) for work in world.intervals)
     assert facts.idle_time() == end - begin - ran
-    causes = {one.cause for one in facts.idle}
+    causes = {gap.cause for gap in facts.idle}
     assert sum(facts.idle_time(cause) for cause in causes) == facts.idle_time()
 
 
@@ -114,15 +97,3 @@ def test_a_fault_changes_nothing_but_its_consequences(made: Make) -> None:
 def test_a_seed_makes_the_same_trace_again(made: Make) -> None:
     assert made().world == made().world
     assert made().world != made(seed=8).world
-
-
-def test_work_that_the_host_hands_over_ahead_hides_the_host(made: Make) -> None:
-    late = {"late": 2 * MILLISECOND}
-    assert made(**late).idle_share() < 0.02
-    assert made(ahead=0, **late).idle_share() > 0.15
-
-
-def test_one_command_buffer_a_step_without_work_ahead_is_a_shallow_queue(made: Make) -> None:
-    assert made(ahead=0, per_buffer=len(SETUP.pieces)).depth_at_most_one == 1
-    assert made(ahead=0).depth_at_most_one < 0.5
-    assert made().depth_at_most_one < 0.1

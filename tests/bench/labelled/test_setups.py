@@ -8,7 +8,6 @@ import pytest
 from labelled.drawn import clean
 from labelled.draws import Draws
 from labelled.facts import Facts
-from labelled.idle import Idle, idle_pieces
 from labelled.load import clock, weight
 from labelled.program import simulate
 from labelled.setup import MICROSECOND, MILLISECOND, Hold
@@ -61,16 +60,6 @@ def test_others_draw_beside_and_compute_in_between(made: Make) -> None:
     assert channels[COMPOSITOR] == channels[BROWSER] == {"Vertex", "Fragment"}
     assert channels[RIVAL] == {"Compute"}
     assert not made(compositor=0).world.others
-
-
-def test_short_gaps_are_idle_time_as_well(made: Make) -> None:
-    facts = made(ahead=0)
-    every = idle_pieces(facts.world)
-    assert {type(one) for one in every} == {Idle}
-    assert facts.idle_time() + facts.busy == facts.length
-    assert sum(one.end - one.start for one in idle_pieces(facts.world, shortest=10_000)) < (
-        facts.idle_time()
-    )
 
 
 def test_spikes_are_counted_with_what_they_take() -> None:
