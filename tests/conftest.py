@@ -5,6 +5,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -57,8 +58,6 @@ def recorders_of_others_are_not_seen() -> Iterator[None]:
 
 
 class _Raising(logging.Handler):
-    """Raises what a log line is about."""
-
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info and record.exc_info[1]:
             raise record.exc_info[1]
@@ -165,51 +164,37 @@ name="{name}" pid="{pid}" termination-reason="exit(0)"/>
 @pytest.fixture
 def intervals_xml() -> Callable[..., str]:
     """Make an export of metal-gpu-intervals of (start, duration, pid, process) rows."""
-    types = {
-        "start": "start-time",
-        "duration": "duration",
-        "channel-name": "gpu-channel-name",
-        "start-latency": "duration",
-        "event-label": "formatted-label",
-        "state": "gpu-state",
-        "process": "process",
-        "cmdbuffer-id": "metal-command-buffer-id",
-        "encoder-id": "metal-command-buffer-id",
-    }
+    kinds = "start-time duration gpu-channel-name duration formatted-label gpu-state process"
+    names = "start duration channel-name start-latency event-label state process cmdbuffer-id"
+    columns = "".join(
+        f"<col><mnemonic>{name}</mnemonic><name>{name}</name>"
+        f"<engineering-type>{kind}</engineering-type></col>"
+        for name, kind in zip(
+            [*names.split(), "encoder-id"],
+            [*kinds.split(), *["metal-command-buffer-id"] * 2],
+            strict=True,
+        )
+    )
+
+    def cell(tag: str, text: object, fmt: object = "") -> str:
+        return f'<{tag} id="#" fmt="{fmt or text}">{text}</{tag}>'
+
+    def row(start: int, duration: int, pid: int, name: str) -> str:
+        cells = (
+            cell("start-time", start),
+            cell("duration", duration),
+            cell("gpu-channel-name", "Compute"),
+            cell("duration", 1_000),
+            cell("formatted-label", cell("string", "paged"), "paged"),
+            cell("gpu-state", "Active"),
+            cell("process", cell("pid", pid) + cell("device-session", "TODO"), f"{name} ({pid})"),
+            cell("metal-command-buffer-id", 7),
+        )
+        return f"<row>{''.join(cells)}<sentinel/></row>\n"
 
     def make(rows: list[tuple[int, int, int, str]]) -> str:
-        columns = "".join(
-            f"<col><mnemonic>{name}</mnemonic><name>{name}</name>"
-            f"<engineering-type>{kind}</engineering-type></col>"
-            for name, kind in types.items()
-        )
         numbers = itertools.count(1)
-
-        def cell(tag: str, text: object, fmt: object = "") -> str:
-            return f'<{tag} id="{next(numbers)}" fmt="{fmt or text}">{text}</{tag}>'
-
-        def process(pid: int, name: str) -> str:
-            own = next(numbers)
-            inner = cell("pid", pid) + cell("device-session", "TODO")
-            return f'<process id="{own}" fmt="{name} ({pid})">{inner}</process>'
-
-        def row(start: int, duration: int, pid: int, name: str) -> str:
-            return (
-                "<row>"
-                + cell("start-time", start)
-                + cell("duration", duration)
-                + cell("gpu-channel-name", "Compute")
-                + cell("duration", 1_000)
-                + f'<formatted-label id="{next(numbers)}" fmt="paged">'
-                + cell("string", "paged")
-                + "</formatted-label>"
-                + cell("gpu-state", "Active")
-                + process(pid, name)
-                + cell("metal-command-buffer-id", 7)
-                + "<sentinel/></row>\n"
-            )
-
-        body = "".join(row(*one) for one in rows)
+        body = re.sub('"#"', lambda _: f'"{next(numbers)}"', "".join(row(*one) for one in rows))
         return (
             '<?xml version="1.0"?>\n<trace-query-result>\n'
             "<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'>"
@@ -241,8 +226,6 @@ def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
 
 
 class Ran:
-    """How a command ended, and what it printed."""
-
     def __init__(self, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
         self.code = run(*arguments)
         printed = capsys.readouterr()
@@ -251,7 +234,6 @@ class Ran:
 
 @pytest.fixture
 def tracekit(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Run a command in this process."""
     return lambda *arguments: Ran(capsys, [str(one) for one in arguments])
 
 

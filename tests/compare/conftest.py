@@ -39,7 +39,6 @@ def steps_frame(times: Sequence[int], begin: int = 0) -> pd.DataFrame:
 
 
 def tables_of(times: Sequence[int], begin: int = 0) -> dict[str, pd.DataFrame]:
-    """Make the tables of a run whose steady phase has steps of these lengths."""
     steps = steps_frame(times, begin)
     work = steps[["start", "duration", "clock"]].assign(
         channel="CPU", label="burn", process="python3", pid=77, target=True
@@ -116,7 +115,6 @@ def paced(
 
 @pytest.fixture(scope="session")
 def make() -> SimpleNamespace:
-    """All that makes runs and tables here."""
     return SimpleNamespace(
         noisy=noisy, paced=paced, tables=tables_of, reference=reference_frame, machine=MACHINE
     )

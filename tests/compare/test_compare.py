@@ -27,11 +27,15 @@ def change_of(compared: Comparison, name: str = "step_p50") -> Change:
     return next(one for one in compared.changes if one.metric == name)
 
 
+def ends(change: Change) -> tuple[float, float]:
+    assert change.low is not None
+    assert change.high is not None
+    return change.low, change.high
+
+
 def width(compared: Comparison) -> float:
-    step = change_of(compared)
-    assert step.low is not None
-    assert step.high is not None
-    return math.log1p(step.high) - math.log1p(step.low)
+    low, high = ends(change_of(compared))
+    return math.log1p(high) - math.log1p(low)
 
 
 def having(run: Any, *metrics: Measurement) -> Any:
@@ -62,9 +66,7 @@ def test_a_change_counts_that_is_large_and_sure(
     step = change_of(compared)
     assert compared.verdict is verdict
     assert step.change == pytest.approx(after / before - 1, abs=0.01)
-    assert step.low is not None
-    assert step.high is not None
-    assert step.low < after / before - 1 < step.high
+    assert ends(step)[0] < after / before - 1 < ends(step)[1]
     assert {one.metric for one in compared.changes} == {"tokens_per_second", "step_p50"}
     if after == 1.02:
         assert compare(*sides, Limits(threshold=0.01, between=0.0)).verdict is Verdict.WORSE
@@ -124,8 +126,7 @@ def test_a_reference_makes_clearer_and_the_more_is_corrected_the_less_is_sure(
 def test_what_only_the_correction_makes_is_no_change(make: Any) -> None:
     sides = [make.paced(MS, 50_000, 1)], [make.paced(MS, 44_000, 1)]
     step = change_of(compare(*sides, Limits(paced=0.0, doubt=0.0)))
-    assert step.low is not None
-    assert step.low > 0.1
+    assert ends(step)[0] > 0.1
     assert step.verdict is Verdict.UNCLEAR
     assert step.reason == "only taking the machine's pace out makes it seem so"
 

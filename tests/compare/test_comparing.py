@@ -28,7 +28,6 @@ def runs(imported: Path, tmp_path: Path) -> tuple[Path, Path]:
 
 
 def changed(run: Path, **parts: Any) -> None:
-    """Change parts of the provenance that a result holds."""
     recording = Recording(run)
     result = json.loads(recording.result_file.read_bytes())
     result["provenance"] |= parts
@@ -36,7 +35,6 @@ def changed(run: Path, **parts: Any) -> None:
 
 
 def copied(run: Path, started: str) -> Path:
-    """Copy a run as if it had been recorded at another time."""
     twin = run.with_name(f"{run.name}-{started[11:16].replace(':', '')}")
     shutil.copytree(run, twin)
     changed(twin, started=started)

@@ -16,7 +16,6 @@ class Hand:
     calls: list[str] = field(default_factory=list)
 
     def read(self) -> int:
-        """Return the time in nanoseconds."""
         return self.now
 
 

@@ -22,7 +22,6 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def chromium_path() -> str | None:
-    """Return where the browser is, None if there is none."""
     named = os.environ.get("TRACEKIT_CHROMIUM")
     return named or next((path for name in NAMES if (path := shutil.which(name))), None)
 

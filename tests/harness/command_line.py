@@ -6,7 +6,6 @@ from tracekit.cli.main import main
 
 
 def run(*arguments: str | Path) -> int:
-    """Run a command; return its exit code."""
     try:
         main([str(one) for one in arguments])
     except SystemExit as end:

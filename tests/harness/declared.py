@@ -30,7 +30,6 @@ def needed_here(requirements: Iterable[str]) -> list[str]:
 
 
 def link(distributions: Iterable[Distribution], place: Path) -> None:
-    """Let `place`, a folder for packages, lead to the files of distributions."""
     for one in distributions:
         for name in _top_names(one):
             target, new = Path(str(one.locate_file(name))), place / name

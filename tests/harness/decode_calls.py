@@ -77,7 +77,6 @@ def traced(case: Case, how: Plan) -> tuple[Generated, ...]:
 
 
 def compiled(kernels: Iterable[Generated]) -> dict[str, Program]:
-    """Compile kernels, by name, several at a time."""
     unique = {one.function: one for one in kernels}
     texts = [
         Kernel(

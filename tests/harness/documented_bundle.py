@@ -45,12 +45,10 @@ def bundle_of(
 
 
 def process(pid: int, execname: str, display: str = "") -> Archived:
-    """Return what a document says of a process."""
     return Archived("XRProcessData", {"_pid": pid, "_execname": execname, "displayName": display})
 
 
 def thread(tid: int, pid: int, name: str | None) -> Archived:
-    """Return what a document says of a thread."""
     return Archived("XRThread", {"preferredName": name, "tid": tid, "pid": pid})
 
 

@@ -84,27 +84,12 @@ LINES = {
     "baseline accept": "baseline accept 2026-03-02 --reason known --history HISTORY",
     "baseline revoke": "baseline revoke 2026-03-02 --reason wrong --history HISTORY",
 }
-NO_TOOL = {
-    "ab",
-    "templates",
-    "doctor",
-    "verify-kernel",
-    "nightly run",
-    "history unpin",
-    "baseline accept",
-    "baseline revoke",
-}
-"""Commands whose own code, in this small world, is an error."""
-IN_RUN = {
-    "analyze",
-    "report",
-    "index",
-    "history pin",
-    "history unpin",
-    "baseline accept",
-    "baseline revoke",
-}
-"""Commands that change what they are given, as they should."""
+# Commands whose own code, in this small world, is an error.
+NO_TOOL = {*"ab templates doctor verify-kernel".split(), "nightly run", "history unpin"}
+NO_TOOL |= {"baseline accept", "baseline revoke"}
+# Commands that change what they are given, as they should.
+IN_RUN = {"analyze", "report", "index", "history pin", "history unpin"}
+IN_RUN |= {"baseline accept", "baseline revoke"}
 
 
 def output_of(name: str) -> str:

@@ -4,7 +4,7 @@ It refuses what Metal refuses: an encoder that is used after its end, a buffer t
 twice, a clock that is read before the work is complete.
 """
 
-# ruff: noqa: D101, D102, N802 - Metal named them and describes them
+# ruff: noqa: N802 - Metal named them and describes them
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -19,12 +19,10 @@ class LyingFileSystem(MemoryFileSystem):
     names: tuple[str, ...] = ()
 
     def find(self, path: str, *_: Any, **__: Any) -> Any:
-        """Name files as if they were there."""
         names = [name.replace("HERE", path) for name in type(self).names]
         return {name: {"name": name, "size": 1, "type": "file"} for name in names}
 
     def ls(self, path: str, *_: Any, **__: Any) -> Any:
-        """List the same."""
         return list(self.find(path).values())
 
 
@@ -38,7 +36,6 @@ class DeadlyFileSystem(LocalFileSystem):
         return super()._strip_protocol(str(path).removeprefix("deadly://"))
 
     def get(self, *_: Any, **__: Any) -> None:
-        """Die, and leave a mark."""
         with Path(os.environ["DEADLY_MARKS"]).open("a") as marks:
             marks.write(f"{os.getpid()}\n")
         os.kill(os.getpid(), signal.SIGKILL)
@@ -54,5 +51,4 @@ class EndlessFileSystem(LocalFileSystem):
         return super()._strip_protocol(str(path).removeprefix("endless://"))
 
     def get(self, *_: Any, **__: Any) -> None:
-        """Wait for what never comes."""
         threading.Event().wait()

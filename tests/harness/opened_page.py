@@ -56,7 +56,6 @@ class Opened:
         )
 
     def canvas(self) -> tuple[float, float, float, float]:
-        """Where the canvas is: x, y, width, height."""
         canvas = self.page.locator("#timeline-canvas")
         canvas.scroll_into_view_if_needed()
         box = canvas.bounding_box()
@@ -64,7 +63,6 @@ class Opened:
 
 
 def opened_in(context: Any) -> Opened:
-    """Open a window that notes what its pages say and ask for."""
     opened = Opened(context.new_page())
     opened.page.on("console", lambda said: opened.errors.append(f"{said.type}: {said.text}"))
     opened.page.on("pageerror", lambda error: opened.errors.append(str(error)))

@@ -74,7 +74,6 @@ class Played:
     source: random.Random = field(default_factory=lambda: random.Random(1))
 
     def git(self, *words: str) -> str:
-        """Run git as nobody in particular."""
         own = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
         argv = ["git", "-C", str(self.top), *own, *words]
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
@@ -111,12 +110,10 @@ class Played:
 
     @property
     def plan(self) -> Path:
-        """The file of the plan."""
         return self.top / "tracekit.toml"
 
     @property
     def page(self) -> str:
-        """The trend page, as it is now."""
         return (self.top / "nights" / "trend.html").read_text()
 
     def _measure(

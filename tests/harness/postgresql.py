@@ -31,7 +31,6 @@ class Server:
     process: "subprocess.Popen[bytes]"
 
     def url(self, database: str = "postgres", password: str = "") -> str:
-        """Return the URL of one of its databases, as people write it."""
         password = password or quote(PASSWORD)
         return f"postgresql://tester:{password}@127.0.0.1:{self.port}/{database}"
 
@@ -59,7 +58,6 @@ class Server:
         return f"{self.url()}?options=-csearch_path%3D{name}"
 
     def stop(self) -> None:
-        """End the server, and wait until it is gone."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
             self.process.wait(30)

@@ -11,6 +11,5 @@ DECODE = {
 
 
 def prepared(name: str, **values: Any) -> Step:
-    """Prepare a workload as a worker does."""
     workload = find(name)
     return workload.prepare(**workload.bind(values))

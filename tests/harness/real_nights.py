@@ -65,8 +65,6 @@ name = "nap"
 
 @dataclass(frozen=True)
 class Nights:
-    """A repository whose plan is run again and again."""
-
     top: Path
     environment: dict[str, str]
 
@@ -77,7 +75,6 @@ class Nights:
         )
 
     def start(self, *words: str, **keys: Any) -> "subprocess.Popen[str]":
-        """Start a night."""
         argv = [sys.executable, "-P", "-m", "tracekit", "nightly", *words]
         return subprocess.Popen(
             [*argv, str(self.top / "tracekit.toml")],
@@ -91,14 +88,12 @@ class Nights:
         )
 
     def run(self, *words: str, **keys: Any) -> tuple[int, str, str]:
-        """Run a night; return its exit code and what it said."""
         with self.start(*words, **keys) as process:
             out, err = process.communicate(timeout=120)
         return process.returncode, out, err
 
     @property
     def output(self) -> Path:
-        """Where its nights lie."""
         return self.top / "bench" / "nights"
 
     def documents(self) -> list[Night]:
@@ -149,7 +144,6 @@ def repository(top: Path) -> Nights:
 
 
 def git(top: Path, *arguments: str) -> str:
-    """Run git as nobody in particular."""
     own = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
     done = subprocess.run(
         ["git", "-C", str(top), *own, *arguments], capture_output=True, text=True, check=True

@@ -35,11 +35,9 @@ def intervals(*rows: tuple[int, int, Process], **attributes: Any) -> Table:
 
 
 def process_info(*names: tuple[int, str]) -> Table:
-    """Return process-info of pids and names."""
     rows = [(0, pid, name) for pid, name in names]
     return Table("process-info", _PROCESS_INFO, rows)
 
 
 def ticks(times: Sequence[int], attributes: Mapping[str, Any] | None = None) -> Table:
-    """Return a table of the schema tick."""
     return Table("tick", _TICKS, [(one,) for one in times], attributes or {})

@@ -33,7 +33,6 @@ def kernel(body: str, parameters: str, *, before: str = "", **options: Any) -> K
 
 
 def compiled(body: str, parameters: str, *, checked: bool = False, **options: Any) -> Program:
-    """Compile such a kernel."""
     return compile_kernel(kernel(body, parameters, **options), checked=checked)
 
 

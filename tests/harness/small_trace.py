@@ -26,6 +26,4 @@ STEP = 9_900 * MICROSECOND  # what the kernels of a step take
 class Make(Protocol):
     """Lets the small program run, with changes to its setup."""
 
-    def __call__(self, **changes: Any) -> Facts:
-        """Return what is true of the trace."""
-        ...
+    def __call__(self, **changes: Any) -> Facts: ...

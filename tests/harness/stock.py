@@ -105,7 +105,6 @@ class Stock:
         return self.now
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return all tables; those of which a recording always has rows are there in any case."""
         made = {name: frame(rows) for name, rows in self.rows.items()}
         columns = ["start", "duration", "event", "label", "target"]
         made.setdefault("driver_events", pd.DataFrame(columns=columns).astype({"target": bool}))
@@ -117,16 +116,13 @@ class Stock:
         return made
 
     def analyzed(self, **provenance: Any) -> Result:
-        """Return what tracekit makes of it."""
         known = Provenance(recorder="xctrace", targets=(Process(PID, "python3"),))
         return analyze(self.tables(), replace(known, **provenance))
 
 
 def warnings(result: Result) -> list[Finding]:
-    """Return the findings that are no notes."""
     return [one for one in result.findings if one.severity != "note"]
 
 
 def jitter(number: int, share: float = 0.05, seed: int = 1) -> list[float]:
-    """Return so many factors around 1."""
     return np.random.default_rng(seed).normal(1, share, number).clip(0.5, 2).tolist()

@@ -19,20 +19,16 @@ class StoredArrays:
     """Arrays that are written to a folder when they are first read."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the folder, in which nothing is yet."""
         self._folder = folder
         self._written = Written()
 
     def id(self, *values: int) -> int:
-        """Return the number of an array."""
         return self._written.id(values)
 
     def process(self, pid: int = PID) -> int:
-        """Return the number of a process."""
         return self.id(pid, SESSION)
 
     def chunk(self, *addresses: int, pid: int = PID) -> int:
-        """Return a chunk of a backtrace, as backtraces hold it."""
         return self.process(pid) << 32 | self.id(*addresses)
 
     def backtrace(self, *addresses: int, pid: int = PID) -> int:
@@ -41,7 +37,6 @@ class StoredArrays:
         return self.id(*chunks)
 
     def callstack(self, pc: int, *returns: int, registers: tuple[int, ...] = ()) -> int:
-        """Return the number of a callstack."""
         return self.id(self.id(*returns), pc, self.process(), *registers)
 
     def read(self) -> Arrays:
@@ -56,9 +51,7 @@ class NoPlaces:
     binaries: Sequence[Binary] = ()
 
     def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:  # noqa: ARG002
-        """Return that there is no binary."""
         return np.full(pids.size, NO_BINARY, np.int64)
 
     def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:  # noqa: ARG002
-        """Return that no name is known."""
         return [None] * binaries.size

@@ -75,7 +75,6 @@ def entry_of(
     judged: Sequence[Judged] = (judged_of(),),
     **more: object,
 ) -> Entry:
-    """Make a capture of one night."""
     made = Entry(
         capture,
         "w1",
@@ -134,13 +133,12 @@ def append_all(url: str, numbers: Sequence[int], acknowledged: Path, patience: f
 
 
 def open_once(url: str) -> None:
-    """Open a history, so that it is made where there is none."""
     with Store.open(url):
         pass
 
 
 class Cut(Exception):  # noqa: N818  it stands for the process's end
-    """The process ends here."""
+    pass
 
 
 @contextmanager

@@ -37,7 +37,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say what was drawn."""
     seed = _seed(config)
     return "" if seed is None else " ".join("=".join(one) for one in surroundings(seed).items())
 

@@ -32,7 +32,6 @@ _is_default_test_running = False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--tier`."""
     choices = ("default", *TIERS, "all")
     parser.addoption("--tier", action="append", choices=choices, help="run tests of this tier")
 

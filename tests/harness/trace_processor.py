@@ -47,7 +47,6 @@ class TraceProcessor:
         self._ask(FINALIZE)
 
     def query(self, sql: str) -> list[dict[str, Any]]:
-        """Return the rows of a query."""
         reply = self._ask(QUERY, query_args={"sql_query": sql})
         result = reply.query_result
         assert not result.error, result.error
@@ -86,7 +85,6 @@ def _is_whole(reply: Any) -> bool:
 
 @contextmanager
 def trace_processor(browser: Browser) -> Generator[TraceProcessor]:
-    """Start one in a page of its own."""
     with _served(_distribution()) as address:
         page = browser.new_page()
         page.route("**/empty", lambda route: route.fulfill(content_type="text/html", body="<p>"))
@@ -115,4 +113,4 @@ def _served(folder: Path) -> Generator[str]:
 
 class _Silent(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        pass

@@ -48,38 +48,13 @@ _BUSY = replace(
     thermal="Serious",
     spikes=((16, 30 * MILLISECOND),),
 )
-_PAGED = {
-    "batch": 2,
-    "q_heads": 4,
-    "kv_heads": 2,
-    "head_dim": 64,
-    "block_size": 16,
-    "max_blocks": 4,
-    "active_blocks": 2,
-    "dtype": "float32",
-}
-_SERVE = {
-    "head_dim": 32,
-    "q_heads": 2,
-    "kv_heads": 1,
-    "layers": 1,
-    "dtype": "float32",
-    "max_seqs": 2,
-    "blocks": 3,
-    "prompt_tokens": 12,
-    "prompt_shortest": 4,
-    "prompt_longest": 40,
-    "output_tokens": 6,
-    "output_shortest": 1,
-    "output_longest": 20,
-    "rate": 120.0,
-    "duration": 0.4,
-    "seed": 2,
-    "slo_ttft": 40.0,
-    "slo_tpot": 4.0,
-    "slow_tick": 2.0,
-}
-
+_PAGED = {"batch": 2, "q_heads": 4, "kv_heads": 2, "head_dim": 64, "block_size": 16}
+_PAGED |= {"max_blocks": 4, "active_blocks": 2, "dtype": "float32"}
+_SERVE = {"head_dim": 32, "q_heads": 2, "kv_heads": 1, "layers": 1, "dtype": "float32"}
+_SERVE |= {"max_seqs": 2, "blocks": 3, "seed": 2, "rate": 120.0, "duration": 0.4}
+_SERVE |= {"prompt_tokens": 12, "prompt_shortest": 4, "prompt_longest": 40}
+_SERVE |= {"output_tokens": 6, "output_shortest": 1, "output_longest": 20}
+_SERVE |= {"slo_ttft": 40.0, "slo_tpot": 4.0, "slow_tick": 2.0}
 
 Judged = tuple[Check, list[Finding]]
 
@@ -94,7 +69,6 @@ class Whole:
     judged: dict[str, Judged]
 
     def given(self, tables: Mapping[str, pd.DataFrame]) -> Given:
-        """Return the same recording with other tables."""
         return Given(tables, self.recording.provenance(), used_tables())
 
 
@@ -140,7 +114,6 @@ KINDS: Mapping[str, Callable[[Path], Recording]] = {
 
 
 def whole(make: Callable[[Path], Recording], folder: Path) -> Whole:
-    """Make a recording and let the analysis see it as it is."""
     recording = make(folder)
     found = pipeline.tables_of(recording)
     tables = {name: found[name] for name in used_tables() if name in found}

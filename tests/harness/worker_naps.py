@@ -21,5 +21,4 @@ def naps() -> Step:
 
 
 def naps_that(step: str = "time.sleep(0.002)", prepare: str = "pass") -> str:
-    """Return the text of the workload."""
     return _TEXT.format(step=step, prepare=prepare)

@@ -42,15 +42,12 @@ class Run:
     tables: Mapping[str, pd.DataFrame]
 
     def without(self, *names: str) -> "Run":
-        """Leave out tables."""
         return replace(self, tables={k: v for k, v in self.tables.items() if k not in names})
 
     def emptied(self) -> "Run":
-        """Keep all tables, without a row."""
         return replace(self, tables={name: one.iloc[:0] for name, one in self.tables.items()})
 
     def having(self, **parts: Any) -> "Run":
-        """Change parts of the result."""
         return replace(self, result=replace(self.result, **parts))
 
 

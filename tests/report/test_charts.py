@@ -12,7 +12,6 @@ from tracekit.analysis.intervals import Window
 from tracekit.base.units import duration, size
 from tracekit.report.chart import (
     Chart,
-    above,
     area,
     binary,
     dots,
@@ -79,15 +78,6 @@ def test_a_label_stands_on_the_chart_beside_its_point(at: Any, anchor: str | Non
     ground = drawn(dots([(5, 0)], "ink")).xpath("//circle")[-1]
     assert high.get("text-anchor") == anchor
     assert 11 <= float(high.get("y")) <= float(low.get("y")) < float(ground.get("cy"))
-
-
-@pytest.mark.parametrize(("at", "left"), [((8, 80), True), ((0.5, 50), False)])
-def test_the_name_of_a_rising_line_lies_off_it(at: tuple[float, float], *, left: bool) -> None:
-    label = drawn(above(at, "memory 373 GiB/s")).xpath("//text")[-1]
-    [dot] = drawn(dots([at], "ink")).iter("circle")
-    assert (label.get("text-anchor") == "end") is left
-    assert (float(label.get("x")) < float(dot.get("cx"))) is left
-    assert (float(label.get("y")) < float(dot.get("cy"))) is left
 
 
 def test_an_area_is_as_high_as_its_steps() -> None:

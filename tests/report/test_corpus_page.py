@@ -51,14 +51,9 @@ def test_the_targets_work_and_the_others_are_told_apart(tables: Tables, bare: An
     loop = known["loop"]
     busy_time = busy(*clip(*spans(own), loop.start, loop.end))
     assert gaps.durations.sum() == loop.length - busy_time > 0
-
-
-def test_the_page_of_a_real_trace_is_small_and_whole(tables: Tables, bare: Any) -> None:
     page = render(bare.result, tables, redact=str)
     assert len(page.encode()) <= 250_000
-    assert "GPU times, from the trace" in page
     assert "Command Buffer 0:Compute Command 0" in page
-    assert "the recording has no table steps" in page
 
 
 def test_a_bundle_of_time_profiler_shows_where_its_samples_lie(

@@ -13,7 +13,6 @@ from tracekit.base.capabilities import Capabilities, Identity
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Provenance
 from tracekit.report.panel import (
-    is_without_gpu_work,
     marked_window,
     meaning,
     of_metric,
@@ -57,24 +56,6 @@ def test_rows_are_the_targets_and_those_of_others_are_counted(frame: Any) -> Non
     assert rows({"gpu_intervals": both}, "gpu_intervals").clock == "gpu and host"
 
 
-def test_samples_beside_work_of_the_gpu_leave_no_panel_out(
-    trace_run: Any, profiled_run: Any, replayed_run: Any, bare: Any
-) -> None:
-    assert is_without_gpu_work(profiled_run.tables)
-    assert is_without_gpu_work(replayed_run.tables)
-    assert not is_without_gpu_work(bare.tables)
-    assert not is_without_gpu_work({**profiled_run.tables, **trace_run.tables})
-
-
-def test_a_table_that_cannot_be_read_says_so_and_is_tried_once() -> None:
-    damaged = Damaged()
-    given = Given(damaged, Provenance())
-    for _ in range(3):
-        absence = rows(given, "encoders").absence
-        assert absence == "the table encoders cannot be read: The export is cut."
-    assert damaged.tried == 1
-
-
 def test_no_rows_no_rows_of_the_target_no_table_and_a_damaged_one_differ(
     host_run: Any, frame: Any
 ) -> None:
@@ -86,10 +67,12 @@ def test_no_rows_no_rows_of_the_target_no_table_and_a_damaged_one_differ(
     theirs = frame("gpu_intervals", [{"start": 5, "duration": 5, "target": False}])
     gate = gate_of({**host_run.tables, "gpu_intervals": theirs}, "gpu_intervals")
     assert (gate.rows, gate.own, gate.empty, gate.absence) == (1, 0, True, "")
-    for tables, words in ((host_run.tables, "has no table"), (Damaged(), "export is cut")):
-        gate = gate_of(tables, "encoders")
+    damaged = Damaged()
+    for tables, words in ((host_run.tables, "has no table"), (damaged, "export is cut")):
+        gate = gate_of(Given(tables, Provenance()), "encoders")
         assert (gate.rows, gate.empty) == (None, False)
         assert words in gate.absence
+    assert damaged.tried == 1
 
 
 def test_the_window_is_the_marked_one_else_that_of_the_targets_work(frame: Any) -> None:

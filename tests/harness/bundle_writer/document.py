@@ -54,7 +54,6 @@ class RunInfo:
 
 
 def document(runs: Mapping[int, tuple[RunInfo, Encoder]]) -> bytes:
-    """Return the document of a bundle: its runs by their numbers."""
     whole = {number: _run(info, encoder) for number, (info, encoder) in runs.items()}
     images = {number: _symbol_stores(info) for number, (info, _) in runs.items()}
     return archive_of(

@@ -70,7 +70,6 @@ class Encoder:
         return self._known[key]
 
     def process(self, value: Process | None) -> int:
-        """Return the array id of a process; all ones for none."""
         if value is None:
             return _ALL_32
         if value.pid is not None and value.name:
@@ -80,7 +79,6 @@ class Encoder:
         return self.arrays.id((pid, session))
 
     def thread(self, value: Thread | None) -> int:
-        """Return the array id of a thread; all ones for none."""
         if value is None:
             return _ALL_32
         if value.tid is not None and value.name:
@@ -90,32 +88,26 @@ class Encoder:
         return self.arrays.id((tid, process))
 
     def thread_name(self, value: ThreadName) -> int:
-        """Return both halves of a thread's name."""
         text = _ALL_32 if value.text is None else self.strings.id(value.text)
         return text << 32 | self.thread(value.thread)
 
     def uuid(self, value: UUID) -> int:
-        """Return the array id of a UUID."""
         return self.arrays.id((value.int >> 64, value.int & _ALL_64))
 
     def location(self, value: Location) -> int:
-        """Return a place in a binary as one number."""
         return self.uuid(value.image) << 32 | value.offset
 
     def label(self, value: Label) -> int:
-        """Return the typed array id of a label."""
         pairs = [self._pair(part) for part in value.parts]
         return self.typed_arrays.id([one for pair in pairs for one in pair])
 
     def callstack(self, value: Callstack) -> int:
-        """Return the array id of the profiler's stack."""
         fragment = _ALL_64 if value.returns is None else self.arrays.id(value.returns)
         pc = _ALL_64 if value.pc is None else value.pc
         process = _ALL_64 if value.process is None else self.process(value.process)
         return self.arrays.id((fragment, pc, process, *value.registers))
 
     def backtrace(self, value: Backtrace) -> int:
-        """Return the array id of a stack in chunks."""
         chunks = [
             self.process(process) << 32 | self.arrays.id(addresses)
             for process, addresses in value.chunks
@@ -123,12 +115,10 @@ class Encoder:
         return self.arrays.id(chunks)
 
     def text_symbol(self, value: TextSymbol) -> int:
-        """Return the array id of an address in a process."""
         process = _ALL_64 if value.process is None else self.process(value.process)
         return self.arrays.id((process, value.address))
 
     def type_number(self, type_id: str) -> int:
-        """Return the place of a type in the run's list of types."""
         return self.types.setdefault(type_id, len(self.types))
 
     def _pair(self, part: Part) -> tuple[int, int]:

@@ -50,7 +50,6 @@ def _part(type_id: str, value: Any) -> Part:
 
 
 def gpu_intervals() -> Table:
-    """Return intervals of the GPU, not in the order of their times."""
     columns = [
         _col("start", "XRStartTime", TIME),
         _col("duration", "XRDuration", DURATION),
@@ -76,7 +75,6 @@ def gpu_intervals() -> Table:
 
 
 def profile() -> Table:
-    """Return samples with stacks of every form."""
     columns = [
         _col("time", "XRSampleTimestamp", TIME),
         _col("thread", "XRThread", CATEGORY_1),
@@ -118,6 +116,5 @@ def messages() -> Table:
 
 
 def small_bundle(path: Path, **options: Any) -> Path:
-    """Write a bundle of three small tables; return its path."""
     tables = [gpu_intervals(), profile(), messages()]
     return write_bundle(path, tables, **{"info": INFO, "block": 4096, **options})

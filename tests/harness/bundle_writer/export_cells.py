@@ -41,7 +41,6 @@ class Loaded:
     names: dict[int, str] = field(default_factory=dict[int, str])
 
     def image(self) -> Image:
-        """Return it as a process has it loaded."""
         start = int(self.binary["load-addr"], 16)
         offsets = [place - start for place in self.names]
         symbols = (Symbol(place - start, 1, name) for place, name in sorted(self.names.items()))
@@ -84,11 +83,6 @@ class Cells:
         }
 
     def values(self, row: Element, wanted: list[int]) -> list[Value]:
-        """Return the values of some columns of a row.
-
-        Raises:
-            UnstorableError: How a bundle stores one of them is not known.
-        """
         found = [self.resolved(row[place]) for place in wanted]
         stacks = any(cell.tag == "backtrace" for cell in found)
         process = next(self._processes(row), self._target) if stacks else self._target

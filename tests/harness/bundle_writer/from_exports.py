@@ -146,7 +146,6 @@ def _attribute(name: str, text: str) -> str | list[str]:
 
 
 def run_info(toc: Element) -> RunInfo:
-    """Return how the first run of a TOC went."""
     run = toc.find("run")
     assert run is not None
     device, process = run.find("info/target/device"), run.find("info/target/process")

@@ -9,8 +9,6 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Issue:
-    """One issue of a run."""
-
     message: str
     kind: int = 2
     subtype: int = 0
@@ -19,7 +17,6 @@ class Issue:
 
 
 def write_issues(path: Path, issues: Sequence[Issue]) -> None:
-    """Write the database of a run's issues."""
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(

@@ -16,7 +16,6 @@ class Archived:
 
 
 def by_number(values: Mapping[int, Any]) -> Archived:
-    """Return an `XRIntKeyedDictionary`."""
     parts: dict[str, Any] = {"$0": len(values)}
     for place, (key, value) in enumerate(values.items()):
         parts |= {f"${2 * place + 1}": key, f"${2 * place + 2}": value}
@@ -29,12 +28,10 @@ def text(value: str) -> Archived:
 
 
 def archive(**top: Any) -> bytes:
-    """Return an archive of objects by their names; most archives have one, `root`."""
     return archive_of(top)
 
 
 def archive_of(top: Mapping[str, Any]) -> bytes:
-    """Return an archive of objects by their names."""
     objects = _Objects()
     named = {name: objects.add(value) for name, value in top.items()}
     whole = {

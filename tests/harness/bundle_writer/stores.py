@@ -43,7 +43,6 @@ def record_type(columns: Sequence[Col]) -> np.dtype[np.void]:
 
 
 def records(table: Table, encoder: Encoder) -> NDArray[np.void]:
-    """Return the rows of a table as records."""
     found = np.zeros(len(table.rows), record_type(table.columns))
     for place, column in enumerate(table.columns):
         cells = [encoder.cell(column.type_id, row[place]) for row in table.rows]
@@ -73,14 +72,6 @@ def write_store(folder: Path, table: Table, encoder: Encoder, level: int = 1) ->
 
 
 def write_records(path: Path, blocks: Iterable[NDArray[np.void]], record: int, level: int) -> int:
-    """Write a bulkstore block by block; return how many records it has.
-
-    Args:
-        path: The file.
-        blocks: Arrays of records; only one of them need be in memory at a time.
-        record: Bytes of a record.
-        level: Of zlib.
-    """
     stream, rows = zlib.compressobj(level), 0
     with path.open("wb") as file:
         file.write(stream.compress(header(record)))
@@ -94,7 +85,6 @@ def write_records(path: Path, blocks: Iterable[NDArray[np.void]], record: int, l
 
 
 def header(record: int) -> bytes:
-    """Return what stands before the first record."""
     fields = struct.pack("<7I", 0x12340A0A, 3, 0x28, HEADER, record, record * CHUNK, CHUNK)
     return fields.ljust(HEADER, b"\0")
 
@@ -107,7 +97,6 @@ def _padding(size: int) -> Iterator[bytes]:
 
 
 def schema_xml(table: Table) -> str:
-    """Return the columns of a table as its store lists them."""
     columns = "".join(
         f"<column mnemonic={quoteattr(one.mnemonic)} engineeringName={quoteattr(one.title)} "
         f"engineeringType={quoteattr(one.type_id)}"
@@ -123,7 +112,6 @@ def schema_xml(table: Table) -> str:
 
 
 def spec(table: Table) -> Archived:
-    """Return what a store, and the list of tables, say of a table."""
     return Archived(
         "XRAnalysisCoreTableSpec",
         {

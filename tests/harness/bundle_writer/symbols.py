@@ -51,7 +51,6 @@ def _image(image: Image) -> bytes:
 
 
 def symbols_archive(image: Image) -> bytes:
-    """Return the content of an image's `.symbolsarchive`."""
     pool, places = bytearray(b"\0"), dict[str, int]()
     for text in ("1.0", "__TEXT", *(one.name for one in image.symbols)):
         if text not in places:

@@ -25,7 +25,6 @@ class Strings:
         self._ids = {"": 0}
 
     def id(self, text: str) -> int:
-        """Return the number of a text, a new one if it has none."""
         found = self._ids.setdefault(text, len(self.texts))
         if found == len(self.texts):
             self.texts.append(text)
@@ -45,14 +44,12 @@ class Arrays:
         return len(self._index) // 2
 
     def id(self, values: Sequence[int]) -> int:
-        """Return the id of an array, a new one if it has none."""
         key = tuple(values)
         if key not in self._ids:
             self._ids[key] = self.append(key)
         return self._ids[key]
 
     def append(self, values: Sequence[int]) -> int:
-        """Add an array, even if there is one like it; return its id."""
         content = struct.pack(f"<I{len(values)}Q", len(values), *values)
         if len(content) > self._size - _FIRST:
             raise ValueError("an array larger than a block")
@@ -84,16 +81,13 @@ class Arrays:
         self._index *= times
 
     def data(self) -> bytes:
-        """Return the content of `integeruniquer.data`: whole blocks."""
         return b"".join(bytes(block).ljust(self._size, b"\0") for block in self._blocks)
 
     def index(self) -> bytes:
-        """Return the content of `integeruniquer.index`."""
         head = _HEAD + struct.pack("<IIIQ", 0, 0x00400000, self._size, 0)
         return head + self._index.tobytes()
 
     def write(self, folder: Path, level: int) -> None:
-        """Write both files."""
         folder.mkdir(parents=True)
         for name, content in (("data", self.data()), ("index", self.index())):
             (folder / f"integeruniquer.{name}").write_bytes(zlib.compress(content, level))

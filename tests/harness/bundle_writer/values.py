@@ -27,8 +27,6 @@ class Process:
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread of a process."""
-
     tid: int | None
     process: Process | None
     name: str = ""
@@ -59,8 +57,6 @@ class Label:
 
 @dataclass(frozen=True)
 class Location:
-    """A place in a binary."""
-
     image: UUID
     offset: int
 
@@ -84,8 +80,6 @@ class Backtrace:
 
 @dataclass(frozen=True)
 class TextSymbol:
-    """An address in a process."""
-
     process: Process | None
     address: int
 
@@ -108,16 +102,6 @@ class Col:
 
 @dataclass
 class Table:
-    """A table, its rows as values, or as records that are already encoded.
-
-    Args:
-        schema: Its name.
-        columns: Its columns.
-        rows: Values, in the order of the columns, in the order in which they are stored.
-        attributes: As the recording was set up: texts, numbers, booleans, or lists of texts.
-        blocks: Instead of rows, arrays of `stores.record_type`, taken one after the other.
-    """
-
     schema: str
     columns: Sequence[Col]
     rows: Sequence[Sequence[Value]] = ()

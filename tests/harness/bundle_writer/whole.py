@@ -53,7 +53,7 @@ class Run:
     issues: Sequence[Issue] = (TIME_MAPPING,)
 
 
-def write_bundle(  # noqa: D417  # the others are those of Run
+def write_bundle(  # the others are those of Run
     path: Path,
     tables: Sequence[Table],
     *,
@@ -62,15 +62,6 @@ def write_bundle(  # noqa: D417  # the others are those of Run
     block: int = 1 << 20,
     **of_run: Any,
 ) -> Path:
-    """Write a bundle of one run; return its path.
-
-    Args:
-        path: The folder, which must not be there.
-        tables: Its tables.
-        level: Of zlib.
-        with_document: Whether there is a `form.template`.
-        block: Bytes of a block of arrays.
-    """
     run = Run(tables, of_run.pop("encoder", None) or Encoder(block), **of_run)
     return write_runs(path, {1: run}, level=level, with_document=with_document)
 
@@ -78,7 +69,6 @@ def write_bundle(  # noqa: D417  # the others are those of Run
 def write_runs(
     path: Path, runs: Mapping[int, Run], *, level: int = 1, with_document: bool = True
 ) -> Path:
-    """Write a bundle of several runs by their numbers; return its path."""
     path.mkdir(parents=True)
     compressed, used = list[str](), set[str]()
     documents: dict[int, tuple[RunInfo, Encoder]] = {}

@@ -1,6 +1,5 @@
 """Nights, entries and series in few words."""
 
-# ruff: noqa: D102
 
 from dataclasses import replace
 from typing import Any

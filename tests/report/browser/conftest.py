@@ -43,7 +43,6 @@ def host_window(
 
 @pytest.fixture
 def host_page(host_window: tuple[Opened, str]) -> Iterator[Opened]:
-    """The page of a host recording, loaded again."""
     opened, address = host_window
     opened.errors.clear()
     opened.requests.clear()

@@ -39,7 +39,6 @@ def batch() -> str:
 
 @pytest.fixture(scope="module")
 def trend() -> str:
-    """The page of forty made-up nights."""
     held = made_nights.history()
     kept = {"missed": held.missed, "now": made_nights.NOW, "redact": str, "links": str}
     return render_trend(held.series, held.nights, held.accepted, **kept)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from opened_page import MS, Opened, words
@@ -157,31 +155,3 @@ def test_a_long_interval_is_drawn_though_short_ones_begin_in_its_pixel(
         shares,
     )
     assert colours[0] == colours[2] != colours[1]
-
-
-def test_a_hundred_thousand_intervals_are_drawn_and_zoomed(
-    open_page: Any, bare: Any, frame: Any
-) -> None:
-    number = 100_000
-    row = {"start": 0, "duration": 1, "channel": "Compute", "target": True, "clock": "gpu"}
-    places = np.arange(number)
-    rows = frame("gpu_intervals", [row]).loc[np.zeros(number, np.int64)]
-    rows = rows.reset_index(drop=True).assign(
-        start=10_000 * places,
-        duration=pd.array(4_000 + places % 3_000, "Int64"),
-        label=pd.array([f"kernel {at % 50}" for at in range(number)], "string"),
-    )
-    tables = {"gpu_intervals": rows}
-    opened = open_page(render(bare.result, tables, redact=str))
-    row = words(opened.page.locator("#timeline-sums tr").first)
-    assert row[:3] == ["GPU", "Compute", "100,000"]
-    canvas = opened.page.locator("#timeline-canvas")
-    canvas.focus()
-    for _ in range(9):
-        canvas.press("+")
-    opened.sums("In view: 1.95 ms")
-    begin, end = opened.window
-    assert end - begin == pytest.approx(10_000 * number / 2**9, rel=0.02)
-    seen = int(opened.page.locator("#timeline-sums td").first.inner_text().replace(",", ""))
-    assert seen == pytest.approx((end - begin) / 10_000, abs=2)
-    assert opened.errors == []

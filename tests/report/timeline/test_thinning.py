@@ -75,18 +75,13 @@ def test_only_what_is_in_one_lane_and_one_part_is_merged() -> None:
     assert pack(Timeline(0, 100, (thin,)), str)
 
 
-def test_where_nothing_is_steady_the_begin_keeps_its_detail() -> None:
-    work = made(list(range(0, 100, 10)), [1] * 10)
-    [thin] = thinned(Timeline(0, 100, (work,)), most=4, kept=4, parts=1).tracks
-    assert thin.starts.tolist() == [0, 10, 20, 30, 40]
-    assert thin.durations.tolist() == [1, 1, 1, 1, 6]
-
-
 def test_what_begins_where_the_steady_phase_ends_is_no_part_of_it() -> None:
     work = made(list(range(0, 100, 5)), [3] * 20)
     line = Timeline(0, 100, (work,), Window(30, 40, "steady phase"))
     [thin] = thinned(line, most=3, kept=3, parts=1).tracks
     assert [start for start, _, text in shown(thin) if text in "ab"] == [0, 30, 35]
+    [begin] = thinned(Timeline(0, 100, (work,)), most=4, kept=4, parts=1).tracks
+    assert begin.starts.tolist() == [0, 5, 10, 15, 20], "where nothing is steady"
 
 
 def test_tracks_of_few_intervals_stay_whole_beside_large_ones() -> None:
