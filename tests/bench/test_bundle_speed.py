@@ -25,14 +25,6 @@ def test_a_bundle_and_its_export_have_the_same_rows(tmp_path: Path, distinct: bo
     assert made.intervals(tmp_path, 1500, distinct=distinct) == pair
 
 
-def test_other_rows_are_told(tmp_path: Path) -> None:
-    one = made.intervals(tmp_path, 10, distinct=False)
-    two = made.intervals(tmp_path, 10, distinct=False, seed=2)
-    found = difference(FastReader(one.export), FastReader(two.export))
-    assert "duration" in found
-    assert "gpu," not in found
-
-
 @pytest.mark.processes
 def test_a_run_times_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"

@@ -12,52 +12,27 @@ from tracekit.analysis.result import Better, Check, Measurement, Result
 from tracekit.analysis.rule import Finding
 from tracekit.base.recording import Process, Provenance
 from tracekit.compare.samples import Sample
-from tracekit.tables.schema import Kind
-from tracekit.tables.schemas import SCHEMAS
+from typed_rows import frame
 
 MS = 1_000_000
-DTYPES = {Kind.TEXT: "string", Kind.IDENTIFIER: "UInt64", Kind.FLAG: "boolean"}
 MACHINE = {"chip": "Apple M1", "cores": 8, "os": "macOS 26.0", "mlx": "0.32"}
 
 
-def steps_frame(times: Sequence[int], begin: int = 0) -> pd.DataFrame:
-    """Make steady steps of these lengths in ns, one right after the other."""
-    lengths = np.asarray(times, np.int64)
-    starts = begin + np.concatenate(([0], np.cumsum(lengths)[:-1]))
-    return pd.DataFrame(
-        {
-            "start": starts,
-            "duration": pd.array(lengths, dtype="Int64"),
-            "index": range(len(lengths)),
-            "phase": "steady",
-            "submitted": pd.array([0] * len(lengths), dtype="Int64"),
-            "tokens": pd.array([16] * len(lengths), dtype="Int64"),
-            "variant": pd.array([pd.NA] * len(lengths), dtype="string"),
-            "clock": "host",
-        }
-    )
-
-
 def tables_of(times: Sequence[int], begin: int = 0) -> dict[str, pd.DataFrame]:
-    steps = steps_frame(times, begin)
-    work = steps[["start", "duration", "clock"]].assign(
-        channel="CPU", label="burn", process="python3", pid=77, target=True
-    )
-    phases = pd.DataFrame(
-        {"start": [begin], "duration": [int(sum(times))], "name": ["steady"], "clock": ["host"]}
-    )
-    tables = {"steps": steps, "gpu_intervals": work, "phases": phases}
-    return {name: completed(name, frame) for name, frame in tables.items()}
-
-
-def completed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns of the table that say nothing here."""
-    absent = {
-        one.name: pd.array([pd.NA] * len(frame), dtype=DTYPES.get(one.kind, "Int64"))
-        for one in SCHEMAS[name].columns
-        if one.name not in frame
+    """Make the tables of a steady phase with steps of these lengths in ns, one after the other."""
+    starts = [begin + int(sum(times[:place])) for place in range(len(times))]
+    spans = [
+        {"start": start, "duration": int(length), "clock": "host"}
+        for start, length in zip(starts, times, strict=True)
+    ]
+    step = {"phase": "steady", "submitted": 0, "tokens": 16}
+    own = {"channel": "CPU", "label": "burn", "process": "python3", "pid": 77, "target": True}
+    steady = {"start": begin, "duration": int(sum(times)), "name": "steady", "clock": "host"}
+    return {
+        "steps": frame("steps", [{**span, **step, "index": at} for at, span in enumerate(spans)]),
+        "gpu_intervals": frame("gpu_intervals", [span | own for span in spans]),
+        "phases": frame("phases", [steady]),
     }
-    return frame.assign(**absent)
 
 
 def reference_frame(times: Sequence[int], paces: Sequence[float]) -> pd.DataFrame:

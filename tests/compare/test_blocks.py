@@ -46,6 +46,16 @@ def test_a_trace_without_steps_is_cut_by_time(sample: Make, make: Any) -> None:
         blocks.values("step_p50")
 
 
+def test_blocks_are_of_the_steady_phase_alone_with_intervals_or_without(
+    sample: Make, make: Any
+) -> None:
+    own = make.tables([2000] * 50 + [1000] * 100)
+    phases = own["phases"].assign(start=100_000, duration=pd.array([100_000], "Int64"))
+    for tables in (own | {"phases": phases}, {"phases": phases, "steps": own["steps"]}):
+        values = Blocks(sample([1000], tables=tables)).values("step_p50")
+        assert values == (1000,) * BLOCKS
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -94,6 +104,8 @@ def test_the_reference_is_the_median_of_each_block_or_of_all_where_few_lack_it(
     assert referenced(sample, make, gauges).reference() == known
     holed = gauges[~gauges["time"].between(40_000, 80_000)]
     assert referenced(sample, make, holed).reference() == (50.0, 50.0, 70.0, 70.0, 60.0, *known[5:])
+    short = referenced(sample, make, make.reference(TIMES, [0.5] * 200))
+    assert short.reference() == (0.5,) * BLOCKS, "less than a nanosecond"
     for none in (gauges.assign(unit="count"), gauges[gauges["time"] < 100_000]):
         assert referenced(sample, make, none).reference() == ()
 

@@ -186,6 +186,10 @@ def test_what_has_no_ratio_or_no_value_says_why(sample: Make) -> None:
     change = change_of(compare(*grown), "memory_growth")
     assert (change.change, change.relative, change.verdict) == (4096, False, None)
     assert change.reason == "a ratio takes values above 0"
+    grown = [only(sample, "memory_growth", "bytes", size) for size in (0.5, 1.0)]
+    change = change_of(compare(*grown), "memory_growth")
+    assert (change.relative, change.change) == (True, 1.0)
+    assert (change.values_before, change.values_after) == ((0.5,), (1.0,))
     absent = only(sample, "gpu_idle_ratio", "ratio", None, reason="no GPU")
     change = change_of(
         compare(absent, only(sample, "gpu_idle_ratio", "ratio", 0.1)), "gpu_idle_ratio"
@@ -206,6 +210,18 @@ def test_who_names_metrics_decides_by_them_and_a_side_needs_a_run(sample: Make) 
     silent = having(sides[0][0])
     unclear = compare([silent], [silent])
     assert (unclear.verdict, unclear.reason) == (Verdict.UNCLEAR, "No run has a metric of speed.")
+
+
+def test_what_one_side_alone_measured_is_listed_and_what_both_have_is_named(sample: Make) -> None:
+    run, later = (sample([MS] * 40, f"run {one}", started=at(one)) for one in (1, 2))
+    depth = Measurement("depth", 1.0, "", Better.NEITHER)
+    told = replace(run, result=replace(run.result, results=(depth,)))
+    for sides in (([told], [later]), ([later], [told])):
+        assert change_of(compare(*sides), "depth").verdict is None
+    assert compare([run], [later]).shared == ()
+    assert compare([run, later], [later]).shared == ("run 2",)
+    unknown = sample([MS] * 40)
+    assert compare([unknown], [unknown]).shared == ()
 
 
 def test_worse_and_better_together_are_worse(sample: Make) -> None:

@@ -109,6 +109,10 @@ def test_a_full_machine_spoils_times_of_either_direction(
     full, quick = sample(slow, "busy", tables=tables, machine=machine), sample(make.noisy(10**6))
     found = conditions([quick], [full])
     assert [one.what for one in found] == [CROWDED] * spoils
+    begin = sum(slow) // 2 + 1  # the last samples are those of a machine at rest
+    rest = samples.assign(machine=samples["machine"].where(samples["time"] < begin, own))
+    calm = tables | {"process_samples": rest, "phases": tables["phases"].assign(start=begin)}
+    assert conditions([quick], [sample(slow, tables=calm, machine=machine)]) == ()
     if spoils:
         assert found[0].words == "other processes used 0.8 of 2 cores in busy"
         assert compare([quick], [full]).verdict is Verdict.UNCLEAR
@@ -186,6 +190,8 @@ def test_equal_labels_are_equal_work_of_the_target_whatever_process_and_number(
     assert (change.label, change.ratio) == ("paged", 2)
     assert (change.before, change.after) == (Kernel(3, 60, 20, 29), Kernel(3, 120, 40, 58))
     runs = [run(sample, ("a", one)) for one in (10, 30, 20)]
+    (tiny,) = kernel_changes([run(sample, ("a", 1))], [run(sample, ("a", 2))])
+    assert tiny.ratio == 2
     (median,) = kernel_changes(runs, runs[:1])
     assert median.ratio == pytest.approx(0.5)
 

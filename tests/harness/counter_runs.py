@@ -13,6 +13,7 @@ from tracekit.analysis.result import Measurement, Status
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Process, Provenance
+from typed_rows import frame
 
 MS = 1_000_000
 M1_MAX = {"system": "Darwin", "chip": "Apple M1 Max", "gpu_cores": 32}
@@ -29,51 +30,34 @@ def samples(
     percentage: bool | None = True,
 ) -> pd.DataFrame:
     """Make `gpu_counters`: so many samples of each counter, always of the same value."""
-    rows = [
-        (start + number * every, length, name, value, percentage)
-        for number in range(count)
-        for name, value in values.items()
-    ]
-    frame = pd.DataFrame(rows, columns=["start", "duration", "counter", "value", "percentage"])
-    types = {"duration": "Int64", "counter": "string", "value": "Float64", "percentage": "boolean"}
-    return frame.astype(types)
+    return frame(
+        "gpu_counters",
+        [
+            {"start": start + number * every, "duration": length, "counter": name, "value": value}
+            | {"percentage": percentage}
+            for number in range(count)
+            for name, value in values.items()
+        ],
+    )
 
 
 def steady(
     *, count: int = 10, every: int = MS, tokens: int | None = 16, variant: str | None = None
 ) -> dict[str, pd.DataFrame]:
     """Make `steps` and `phases`: so many steady steps, one right after the other."""
-    steps = pd.DataFrame(
-        {
-            "start": range(0, count * every, every),
-            "duration": pd.array([every] * count, dtype="Int64"),
-            "phase": pd.array(["steady"] * count, dtype="string"),
-            "tokens": pd.array([tokens] * count, dtype="Int64"),
-            "variant": pd.array([variant] * count, dtype="string"),
-        }
-    )
-    phases = pd.DataFrame(
-        {
-            "start": [0],
-            "duration": pd.array([count * every], dtype="Int64"),
-            "name": pd.array(["steady"], dtype="string"),
-        }
-    )
-    return {"steps": steps, "phases": phases}
+    step = {"duration": every, "phase": "steady", "tokens": tokens, "variant": variant}
+    phase = {"start": 0, "duration": count * every, "name": "steady"}
+    return {
+        "steps": frame("steps", [{"start": at * every, **step} for at in range(count)]),
+        "phases": frame("phases", [phase]),
+    }
 
 
 def model(moved: int, flops: int | None = None, backend: str = "metal") -> pd.DataFrame:
     """Make `step_models`: a step that moves so many bytes, by default two operations for each."""
-    return pd.DataFrame(
-        {
-            "backend": [backend],
-            "bytes_read": [2 * moved],
-            "bytes_unique": [moved],
-            "bytes_written": [0],
-            "flops": [2 * moved if flops is None else flops],
-            "variant": [None],
-        }
-    )
+    made = {"time": 0, "backend": backend, "bytes_unique": moved, "bytes_written": 0}
+    more = {"bytes_read": 2 * moved, "flops": 2 * moved if flops is None else flops}
+    return frame("step_models", [made | more])
 
 
 def given(machine: Mapping[str, Any] = M1_MAX, **tables: pd.DataFrame) -> Given:

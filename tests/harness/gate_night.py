@@ -17,50 +17,22 @@ BASE = Described("paged", {"block_size": 16}, "3.13.1", "0.32", "0.1.0", "1a2b3c
 OWN = Described("paged", {"block_size": 16}, "3.13.1", "0.32", "0.1.0", "5d6e7f8", "this tree")
 
 SLOWER = Judged(
-    "step_p50",
-    "ns",
-    "lower",
-    outcome=Outcome.REGRESSION,
-    candidate=1_098_000.0,
-    reference=1_000_000.0,
-    change=0.098,
-    low=0.081,
-    high=0.117,
-    expected=0.0,
-    pairs=20,
+    "step_p50", "ns", "lower", outcome=Outcome.REGRESSION, candidate=1_098_000.0,
+    reference=1_000_000.0, change=0.098, low=0.081, high=0.117, expected=0.0, pairs=20,
     reproduced=True,
     reason="+9.8 % [+8.1 % … +11.7 %]: worse by at least 3.0 %, and both sittings show it.",
-)
+)  # fmt: skip
 IDLE = Judged(
-    "gpu_idle_ratio",
-    "ratio",
-    "lower",
-    scale="difference",
-    threshold=0.02,
-    outcome=Outcome.INCONCLUSIVE,
-    candidate=0.21,
-    reference=0.2,
-    change=0.01,
-    low=-0.03,
-    high=0.05,
-    expected=0.0,
-    pairs=7,
+    "gpu_idle_ratio", "ratio", "lower", scale="difference", threshold=0.02,
+    outcome=Outcome.INCONCLUSIVE, candidate=0.21, reference=0.2, change=0.01, low=-0.03, high=0.05,
+    expected=0.0, pairs=7,
     reason="+1.0 points: so uncertain that a change of 2.0 points could hide in it.",
-)
+)  # fmt: skip
 SAME = Judged(
-    "tokens_per_second",
-    "tokens/s",
-    "higher",
-    outcome=Outcome.OK,
-    candidate=1510.0,
-    reference=1500.0,
-    change=0.0067,
-    low=-0.004,
-    high=0.018,
-    expected=0.0,
-    pairs=10,
+    "tokens_per_second", "tokens/s", "higher", outcome=Outcome.OK, candidate=1510.0,
+    reference=1500.0, change=0.0067, low=-0.004, high=0.018, expected=0.0, pairs=10,
     reason="+0.7 %: not worse by 3.0 %.",
-)
+)  # fmt: skip
 FOLLOWED = Judged("memory_peak", "bytes", "lower", gated=False, candidate=3.0e9, pairs=10)
 CHURN = TracedFinding(
     "pipeline-churn", "9 pipelines were made in the steady phase.", "warning", 2, 2
@@ -70,33 +42,17 @@ PAIRS = (
     Pair(1, 2, "ab", traced=True, runs=("decode/c-1", "decode/r-1")),
 )
 DECODE = Entry(
-    "decode",
-    "w1",
-    OWN,
-    BASE,
-    PAIRS,
-    (SLOWER, FOLLOWED),
-    (CHURN,),
-    Outcome.REGRESSION,
-    "step_p50 is worse.",
-    parity="The quick grid agrees.",
-    backend="metal",
-)
+    "decode", "w1", OWN, BASE, PAIRS, (SLOWER, FOLLOWED), (CHURN,), Outcome.REGRESSION,
+    "step_p50 is worse.", parity="The quick grid agrees.", backend="metal",
+)  # fmt: skip
 PREFILL = Entry("prefill", "w2", OWN, BASE, (), (IDLE, SAME), (), Outcome.INCONCLUSIVE, "Too wide.")
 BROKEN = Entry("serve", "w3", OWN, BASE, outcome=Outcome.FAILED, reason="Parity failed: 3 of 8.")
 FINE = Entry("micro", "w4", OWN, BASE, (), (SAME,), (), Outcome.OK, "Nothing is worse.")
 
 NIGHT = Night(
-    id="2026-11-20T02-30-00-abcd",
-    plan="attention",
-    machine="m1-8gb",
-    started="2026-11-20T02:30:00+00:00",
-    ended="2026-11-20T02:58:10+00:00",
+    "2026-11-20T02-30-00-abcd", "attention", "m1-8gb", "2026-11-20T02:30:00+00:00",
+    ended="2026-11-20T02:58:10+00:00", commit="5d6e7f8", entries=(DECODE, PREFILL, BROKEN, FINE),
     environment={"chip": "Apple M1", "os": "macOS 26.1", "os_build": "25B78", "mlx": "0.32"},
-    commit="5d6e7f8",
-    entries=(DECODE, PREFILL, BROKEN, FINE),
-    outcome=Outcome.FAILED,
-    reason="serve failed; decode is worse.",
-    folder="nights/2026-11-20T02-30-00-abcd",
-    warnings=("The lid was closed.",),
-)
+    outcome=Outcome.FAILED, reason="serve failed; decode is worse.",
+    folder="nights/2026-11-20T02-30-00-abcd", warnings=("The lid was closed.",),
+)  # fmt: skip

@@ -7,7 +7,6 @@ steps are made, of the cost that each side's own files name, of the machine's pa
 import math
 import random
 import re
-import subprocess
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from real_nights import git
 from tracekit.machine.state import State
 from tracekit.nightly.captures import Session
 from tracekit.nightly.history.night import Described, Night, Pair
@@ -74,9 +74,7 @@ class Played:
     source: random.Random = field(default_factory=lambda: random.Random(1))
 
     def git(self, *words: str) -> str:
-        own = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
-        argv = ["git", "-C", str(self.top), *own, *words]
-        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+        return git(self.top, *words)
 
     def begin(self, reference: str, branch: str = "main") -> None:
         """Make the repository, with a first commit and a plan; `reference` is the lines of it."""

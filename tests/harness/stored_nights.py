@@ -38,34 +38,19 @@ def pair_of(
 ) -> Pair:
     """Make a pair whose sides had two turns each, a bit below and above the value."""
     return Pair(
-        sitting,
-        number,
-        "abba",
-        traced=traced,
+        sitting, number, "abba", traced=traced, contaminated=contaminated,
         candidate={metric: (candidate - 1, candidate + 1)},
         reference={metric: (reference - 1, reference + 1)},
         before=State("2026-03-01T02:31:00+00:00", {"load": 0.1}, {"battery": "no battery"}),
         after=State("2026-03-01T02:32:00+00:00", {"load": 0.2}),
-        contaminated=contaminated,
-    )
+    )  # fmt: skip
 
 
 def judged_of(metric: str = "step_p50", **more: object) -> Judged:
     """Make a judgement of a time that got worse by a tenth."""
-    known: dict[str, object] = {
-        "unit": "ns",
-        "better": "lower",
-        "outcome": Outcome.REGRESSION,
-        "candidate": 110.0,
-        "reference": 100.0,
-        "change": 0.1,
-        "low": 0.08,
-        "high": 0.12,
-        "expected": 0.0,
-        "pairs": 2,
-        "reproduced": True,
-        "reason": "It is slower.",
-    }
+    known: dict[str, object] = {"unit": "ns", "better": "lower", "outcome": Outcome.REGRESSION}
+    known |= {"candidate": 110.0, "reference": 100.0, "change": 0.1, "low": 0.08, "high": 0.12}
+    known |= {"expected": 0.0, "pairs": 2, "reproduced": True, "reason": "It is slower."}
     return Judged(metric, **(known | more))  # type: ignore[arg-type]
 
 
@@ -76,19 +61,13 @@ def entry_of(
     **more: object,
 ) -> Entry:
     made = Entry(
-        capture,
-        "w1",
+        capture, "w1",
         Described("paged", PARAMETERS, "3.11", "0.32.0", "0.1.0", "1a2b3c4", "paged"),
-        Described("sdpa", PARAMETERS, words="sdpa"),
-        tuple(pairs),
-        tuple(judged),
+        Described("sdpa", PARAMETERS, words="sdpa"), tuple(pairs), tuple(judged),
         (TracedFinding("small-work", "Work is small.", "warning", 1, 1, 0, 12.5, 800.0),),
-        Outcome.REGRESSION,
-        "step_p50 is slower.",
-        Overhead(0.02, 0.01, 20, 20),
-        "The quick grid agrees.",
-        "gpu",
-    )
+        Outcome.REGRESSION, "step_p50 is slower.", Overhead(0.02, 0.01, 20, 20),
+        "The quick grid agrees.", "gpu",
+    )  # fmt: skip
     return replace(made, **more)  # type: ignore[arg-type]
 
 
@@ -96,20 +75,12 @@ def night_of(
     day: int = 1, entries: Sequence[Entry] = (entry_of(),), *, tail: str = "abcd", **more: object
 ) -> Night:
     """Make the night of a day of March 2026."""
+    name, day_of = f"2026-03-{day:02d}T02-30-00-{tail}", f"2026-03-{day:02d}T02"
     made = Night(
-        f"2026-03-{day:02d}T02-30-00-{tail}",
-        "nightly",
-        "mini",
-        f"2026-03-{day:02d}T02:30:00.000+00:00",
-        "d1",
-        ENVIRONMENT,
-        f"2026-03-{day:02d}T02:55:00.000+00:00",
-        "1a2b3c4",
-        tuple(entries),
-        Outcome.REGRESSION,
-        "decode: step_p50 is slower.",
-        folder=f"2026-03-{day:02d}T02-30-00-{tail}",
-    )
+        name, "nightly", "mini", f"{day_of}:30:00.000+00:00", "d1", ENVIRONMENT,
+        f"{day_of}:55:00.000+00:00", "1a2b3c4", tuple(entries), Outcome.REGRESSION,
+        "decode: step_p50 is slower.", folder=name,
+    )  # fmt: skip
     return replace(made, **more)  # type: ignore[arg-type]
 
 

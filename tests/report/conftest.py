@@ -10,26 +10,9 @@ import pytest
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
-from tracekit.tables.schema import Kind
-from tracekit.tables.schemas import SCHEMAS
+from typed_rows import frame as typed
 
 MS = 1_000_000
-
-DTYPES = {
-    Kind.TIME: "int64",
-    Kind.DURATION: "Int64",
-    Kind.INSTANT: "Int64",
-    Kind.BITS: "UInt64",
-    Kind.INTEGER: "Int64",
-    Kind.IDENTIFIER: "UInt64",
-    Kind.STACK: "Int64",
-    Kind.NUMBER: "Float64",
-    Kind.TEXT: "string",
-    Kind.FLAG: "boolean",
-    Kind.PROCESS: "string",
-    Kind.TARGET: "bool",
-    Kind.CLOCK: "string",
-}
 
 Rows = list[dict[str, Any]]
 
@@ -51,19 +34,9 @@ class Run:
         return replace(self, result=replace(self.result, **parts))
 
 
-def make_frame(table: str, rows: Rows) -> pd.DataFrame:
-    """Make a table with all of its columns, typed as the reader types them."""
-    columns = {}
-    for column in SCHEMAS[table].columns:
-        missing = False if column.kind is Kind.TARGET else pd.NA
-        values = [row.get(column.name, missing) for row in rows]
-        columns[column.name] = pd.array(values, dtype=DTYPES[column.kind])
-    return pd.DataFrame(columns)
-
-
 @pytest.fixture(scope="session")
 def frame() -> Callable[[str, Rows], pd.DataFrame]:
-    return make_frame
+    return typed
 
 
 @pytest.fixture(scope="session")
@@ -91,7 +64,7 @@ def host_tables() -> dict[str, pd.DataFrame]:
         "gpu_intervals": [row(at + 1, 7, channel="CPU", label="paged") | own for at in starts],
         "specializations": [{"time": 601 * MS, "name": "decode_f16", "clock": "host"}],
     }
-    return {name: make_frame(name, of) for name, of in rows.items()}
+    return {name: typed(name, of) for name, of in rows.items()}
 
 
 @pytest.fixture(scope="session")
@@ -176,9 +149,9 @@ def trace_run() -> Run:
         Measurement("tokens_per_second", None, "tokens/s", Better.HIGHER, "there are no steps"),
     )
     tables = {
-        "gpu_intervals": make_frame("gpu_intervals", intervals),
-        "driver_intervals": make_frame("driver_intervals", [driver]),
-        "compiler_activity": make_frame("compiler_activity", [compiler]),
+        "gpu_intervals": typed("gpu_intervals", intervals),
+        "driver_intervals": typed("driver_intervals", [driver]),
+        "compiler_activity": typed("compiler_activity", [compiler]),
     }
     checks = (Check("capture-empty", Status.PASSED), Check("bubbles", Status.PASSED))
     return Run(Result(provenance, metrics, (), checks), tables)
@@ -304,7 +277,7 @@ def paced_run() -> Run:
         Check("c", Status.ABSTAINED, "no GPU."),
         Check("d", Status.FAILED, "ZeroDivisionError"),
     )
-    tables = {name: make_frame(name, of) for name, of in rows.items()}
+    tables = {name: typed(name, of) for name, of in rows.items()}
     settings = {"instrument": ["GPU"], "setting": ["Counter Set: Performance Limiters"]}
     tables["settings"] = pd.DataFrame(settings, dtype="string")
     said = {"text": ["It is cut.", "It is cut.", None]}
@@ -360,7 +333,7 @@ def served_run() -> Run:
         Measurement("slo_attainment", None, "ratio", Better.HIGHER, "nothing was demanded."),
     )
     results = (Measurement("arrival_lateness_max", 2.0 * MS, "ns", Better.LOWER),)
-    tables = {name: make_frame(name, of) for name, of in rows.items()}
+    tables = {name: typed(name, of) for name, of in rows.items()}
     provenance = Provenance(recorder="host", workload="serve", parameters={"sizes": [1, 2]})
     return Run(Result(provenance, metrics, results=results), tables)
 
@@ -388,7 +361,7 @@ def profiled_run() -> Run:
         ],
         "life_cycles": [own(start=0, duration=7 * MS, period="Initializing")],
     }
-    tables = {name: make_frame(name, of) for name, of in rows.items()}
+    tables = {name: typed(name, of) for name, of in rows.items()}
     tables["profile_frames"] = pd.DataFrame(
         {"stack": [0, 0, 1], "depth": [0, 1, 0], "function": ["<spin>", "main", "start"]}
     )
@@ -415,4 +388,4 @@ def replayed_run() -> Run:
         for name, value in values.items()
     ]
     provenance = Provenance(recorder="import", targets=(Process(7, "app"),))
-    return Run(Result(provenance), {"replay_counters": make_frame("replay_counters", rows)})
+    return Run(Result(provenance), {"replay_counters": typed("replay_counters", rows)})

@@ -102,6 +102,8 @@ class Col:
 
 @dataclass
 class Table:
+    """A table: its rows as values, or `blocks` of records that are already encoded."""
+
     schema: str
     columns: Sequence[Col]
     rows: Sequence[Sequence[Value]] = ()

@@ -1,6 +1,6 @@
 """What a night is to do: captures, what each is measured against, and what counts as a change.
 
-The reference of the plan's file, docs/reference/night-plan.md, is made of the docstrings.
+docs/reference/night-plan.md is the reference of the plan's file; a test holds their keys alike.
 Keys have types that msgspec checks; text that stands for a value is read first.
 """
 
