@@ -46,6 +46,9 @@ def test_one_run_of_each_side_varies_as_its_blocks_do_and_by_what_equal_runs_dif
     found = known(interval(side, other, between=0.0))
     assert found.middle == pytest.approx(0.1)
     assert half(found) == pytest.approx(2.306 * math.sqrt(2 * 0.00012))
+    two = SideValues((0.11, 0.11), other.blocks * 2)
+    for sides in ((side, two), (two, side)):
+        assert half(interval(*sides, between=0.0)) == pytest.approx(2.179 * math.sqrt(0.00018))
     still = SideValues((0.0,), ((0.0,) * 10,))
     assert half(interval(still, still, between=0.02)) == pytest.approx(2.101 * 0.02 * math.sqrt(2))
     bare, short = SideValues((0.0,)), SideValues((0.1,), ((0.1,),))

@@ -17,5 +17,6 @@ def frame(table: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     for column in SCHEMAS[table].columns:
         missing = False if column.kind is Kind.TARGET else pd.NA
         values = [row.get(column.name, missing) for row in rows]
-        columns[column.name] = pd.array(values, dtype=dtype_of(column.kind))
+        dtype = "int64" if column.kind is Kind.TIME else dtype_of(column.kind)
+        columns[column.name] = pd.array(values, dtype=dtype)
     return pd.DataFrame(columns)

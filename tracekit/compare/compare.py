@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracekit.analysis import METRICS, load
-from tracekit.base import Recording, Redaction, UsageError, quoted
+from tracekit.base import Recording, Redaction, UsageError
 from tracekit.compare.differences import (
     Condition,
     Difference,
@@ -254,8 +254,6 @@ def _sample(path: Path, name: str) -> Sample:
 def _short_names(paths: Sequence[Path]) -> list[str]:
     """Name each run by its folder; by as much of its path as sets it apart from the others."""
     folders = [(path.parent if path.is_file() else path).resolve() for path in paths]
-    for length in range(1, max(len(folder.parts) for folder in folders) + 1):
-        names = ["/".join(folder.parts[-length:]) for folder in folders]
-        if len(set(names)) == len(set(folders)):
-            return names
-    return [quoted(folder) for folder in folders]
+    lengths = range(1, max(len(folder.parts) for folder in folders) + 1)
+    named = (["/".join(folder.parts[-length:]) for folder in folders] for length in lengths)
+    return next(names for names in named if len(set(names)) == len(set(folders)))

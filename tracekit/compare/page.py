@@ -92,14 +92,13 @@ def how_sure(compared: Comparison) -> str:
     sentences = ["* decides. Measured is the change of the medians."]
     if compared.shared:
         sentences.append(f"Both sides have the same recording: {', '.join(compared.shared)}.")
-    paired = any(change.paired for change in compared.changes)
     if compared.pace is not None:
         longer = "longer" if compared.pace >= 0 else "less"
         sentences.append(
             "At equal pace, what the machine itself changed is taken out of times and rates: fixed "
             f"reference work took {percent(abs(compared.pace))} {longer} after than before."
         )
-    if paired:
+    if any(change.paired for change in compared.changes):
         sentences.append(
             "Runs were recorded alternating, so each is compared with its neighbour in time, as "
             "drift affects both."
