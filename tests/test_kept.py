@@ -14,8 +14,8 @@ import pytest
 from command_line import run
 from judged_again import judged_again, others
 from tracekit.analysis.result import load
-from tracekit.nightly.history.steps import steps_of
 from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.history.steps import steps_of
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.reading import read_plan
 

@@ -1,6 +1,5 @@
 """Nights, entries and series in few words."""
 
-
 from dataclasses import replace
 from typing import Any
 
