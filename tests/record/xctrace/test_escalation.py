@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from signal import SIGINT, SIGKILL, SIGTERM
 from typing import Any
@@ -90,6 +91,15 @@ def ask(number: int = SIGINT) -> None:
     signal.raise_signal(number)  # to this thread: os.kill may reach another, some time later
 
 
+@pytest.fixture
+def hangups() -> Iterator[None]:
+    """Let SIGHUP come through: under nohup it is ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hangups")
 def test_requests_are_taken_once_and_signals_at_once_are_one() -> None:
     before = signal.getsignal(SIGTERM)
     with stop_requests(together=0) as asked:
