@@ -1,5 +1,8 @@
 """From an export's columns to the declared ones."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,7 +26,11 @@ RAW = gpu("raw")
 
 
 def made(
-    columns: object, *declared: Column, source: Source = RAW, targets: str = "", exported: str = ""
+    columns: Mapping[str, Any],
+    *declared: Column,
+    source: Source = RAW,
+    targets: str = "",
+    exported: str = "",
 ) -> tuple[pd.DataFrame, list[str]]:
     """Normalize a flat table; return what was made of it, and what was said in words."""
     schema = Schema("things", "things", (gpu("raw-things"),), declared)

@@ -92,7 +92,7 @@ def test_whatever_was_written_has_room(value: object) -> None:
         assert has_room(content)
 
 
-@pytest.mark.parametrize("marker", [b"\x5f\x11\x40\x00", b"\x4f\x11\x40\x00"])
+@pytest.mark.parametrize("marker", [b"\x5f\x11\x40\x00", b"\x4f\x11\x40\x00", b"\x6f\x11\x20\x00"])
 def test_a_text_that_is_many_parts_at_once_has_none(marker: bytes) -> None:
     text = marker + b"a" * (1 << 14)
     array = b"\xaf\x11\x03\xe8" + b"".join(struct.pack(">I", 1 + n) for n in range(1000))

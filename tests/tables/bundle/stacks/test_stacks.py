@@ -117,8 +117,10 @@ def test_a_chunk_of_all_ones_ends_a_backtrace_and_one_may_have_no_process(
 def test_addresses_of_user_space_lose_the_bits_that_authenticate_them(
     stored: StoredArrays,
 ) -> None:
-    found = _Read(stored, column(BACKTRACE, stored.backtrace(SIGNED, KERNEL)))
-    assert found.addresses == [0x1_9543_A35C, KERNEL]
+    found = _Read(stored, column(BACKTRACE, stored.backtrace(SIGNED, KERNEL, 0)))
+    assert found.addresses == [0x1_9543_A35C, KERNEL, 0]
+    names = found.stacks.symbols().frames["name"].to_pylist()
+    assert names == ["0x19543a35c", hex(KERNEL - 1), "0x0"]
 
 
 @pytest.mark.parametrize(
