@@ -94,8 +94,8 @@ def seconds(folder: Path, number: int, workers: int, hook: Hook) -> float:
         began = time.perf_counter()
         run_batch(plan, hook(cluster))
         took = time.perf_counter() - began
-        rows = Results(out / "results").rows(["recording", "state"])
-        there = Counter(row["recording"] for row in rows if row["state"] == "ok")
+        rows = Results(out / "results").rows()
+        there = Counter(row.recording for row in rows if row.state == "ok")
     if len(there) != number or set(there.values()) != {1}:
         sys.exit(f"{len(there)} of {number} recordings are there, not each of them once")
     return took
