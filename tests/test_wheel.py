@@ -96,11 +96,12 @@ import sys
 from pathlib import Path
 
 import tracekit
+from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.store import Store
 
 assert Path(tracekit.__file__).is_relative_to(sys.argv[1]), tracekit.__file__
 with Store.open(sys.argv[2]) as store:
-    assert store.recover(Path(sys.argv[3])) is not None
+    assert store.append(night_in(Path(sys.argv[3])))
 """
 
 

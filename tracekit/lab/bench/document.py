@@ -285,7 +285,9 @@ def save(bench: Bench, path: Path) -> None:
 def check_writable(path: Path) -> None:
     """Refuse, before anything is measured, a file that could not be written at its end."""
     if path.suffix not in {".json", ".csv"}:
-        raise UsageError(f"{path} ends neither in .json nor in .csv.")
+        raise UsageError(
+            f"{path} ends neither in .json nor in .csv.", hint="The ending says what is written."
+        )
     require_writable(path)
 
 

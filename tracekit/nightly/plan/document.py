@@ -137,7 +137,7 @@ def write_starter(file: Path = Path(OWN)) -> Path:
         )
     require_apart([file])
     text = STARTER.read_text(encoding="utf-8").replace(_COMMIT, _commit(file.parent))
-    if file.exists():
+    if file.exists() or file.is_symlink():
         raise UsageError(f"{file} is there already.", hint="Nothing was written over.")
     if not file.parent.is_dir():
         raise UsageError(f"There is no folder {file.parent}.", hint="Make it first.")
