@@ -65,7 +65,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long both are measured: until an interval reaches no further `within`, as a ratio.
+    """How long both are measured: until half an interval is no wider than `within`, a ratio.
 
     After so many seconds no pair, of four turns of `turn` seconds, is begun any more. `state` is
     what the machine must be like for a pair to count; None counts all.

@@ -190,8 +190,9 @@ class Carrier:
         more = wanted
         while more > 0:
             calibrate = self.plan.state.calibration is not None
-            asked = {"session": session, "first": first, "pairs": more, "calibrate": calibrate}
-            found = self.session.measure(task, **asked, watch=watch)
+            found = self.session.measure(
+                task, session=session, first=first, pairs=more, watch=watch, calibrate=calibrate
+            )
             self._keep(task.capture.name, found, "pair", session, range(first, first + more))
             pairs = self.keeper.entry(task.capture.name).pairs
             own = [pair for pair in pairs if pair.sitting == session and not pair.traced]

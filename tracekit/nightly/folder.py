@@ -21,15 +21,27 @@ def work_of(capture: Capture, folder: Path) -> str:
     may change them, and its nights can still be compared. Paths in `folder`, the plan's, count
     relative to it.
     """
-    names = ("workload", "parameters", "together", "recorder", "templates", "counters")
-    what: dict[str, Any] = {name: getattr(capture, name) for name in names}
-    what["reference"] = reference = capture.reference
+    reference, against = capture.reference, dict[str, Any]()
     if reference is not None:
-        own = {"workload": reference.workload, "parameters": reference.parameters}
-        own |= {"python": relative(reference.python, folder), "revision": reference.revision}
-        own |= {"merge_base": reference.merge_base} if reference.merge_base else {}
-        own |= {"previous_night": True, "revision": ""} if reference.previous_night else {}
-        what["reference"] = own
+        against = {
+            "workload": reference.workload,
+            "parameters": reference.parameters,
+            "python": relative(reference.python, folder),
+            "revision": "" if reference.previous_night else reference.revision,
+        }
+        if reference.merge_base:
+            against["merge_base"] = reference.merge_base
+        if reference.previous_night:
+            against["previous_night"] = True
+    what = {
+        "workload": capture.workload,
+        "parameters": capture.parameters,
+        "reference": against or None,
+        "together": capture.together,
+        "recorder": capture.recorder,
+        "templates": capture.templates,
+        "counters": capture.counters,
+    }
     return digest_of(what, _LENGTH)
 
 

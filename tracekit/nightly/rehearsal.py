@@ -197,8 +197,8 @@ def _reference(capture: Capture) -> str:
 
 def _deciding(capture: Capture) -> str:
     words: list[str] = []
-    for gated in capture.metrics:
+    for gated in (metric for metric in capture.metrics if metric.gate):
         unit = METRICS[gated.metric].unit if gated.metric in METRICS else ""
         threshold = Shown(gated.scale, unit).amount(gated.threshold)
-        words += [f"{gated.metric} {threshold}"] * gated.gate
+        words.append(f"{gated.metric} {threshold}")
     return ", ".join([*words, *capture.fail_on]) or "nothing"

@@ -54,12 +54,13 @@ def test_a_mistake_is_told_with_its_line_and_what_to_do(case: str, refused: Refu
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(refused: Refused) -> None:
     second = "[[nightly.capture]]\nname = 'Decode'\nworkload = 'sdpa'\npairs = 'ten'\n"
-    before = "[nightly]\nbudget = 'soon'\ndefaults.turn = 0\n"
+    before = "[nightlyy]\n[nightly]\nbudget = 'soon'\ndefaults.turn = 0\n"
     error = refused(f"{before}{HEAD[10:]}name = 'decode'\n{second}")
     head, *lines = error.message.splitlines()
-    assert head == "tracekit.toml has 3 mistakes:"
+    assert head == "tracekit.toml has 4 mistakes:"
     assert [line.split(": ")[0].strip() for line in lines] == [
-        *("tracekit.toml:2", "tracekit.toml:3", "tracekit.toml:10")  # once, though two read it
+        "tracekit.toml:1",
+        *("tracekit.toml:3", "tracekit.toml:4", "tracekit.toml:11"),  # once, though two read it
     ]
     assert "--init" in error.hint
 
@@ -144,7 +145,9 @@ def attempt(folder: Path, text: str) -> NightPlan | UsageError:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("any")
+    made = tmp_path_factory.mktemp("any")
+    assert isinstance(attempt(made, "\n".join(LINES)), NightPlan)
+    return made
 
 
 @given(st.sampled_from(KEYED), VALUES)

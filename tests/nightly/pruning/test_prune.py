@@ -126,9 +126,15 @@ def test_what_is_protected_busy_or_new_stays(
     make_run("busy", 0.5, stage="running")
     make_run("of-baseline", root=make_night("accepted"))
     make_run("of-running", root=make_night("running", 0.5, ended=False))
+    make_run("of-over", 85, root=(over := make_night("over", 85)))
+    beside = [over / "night.json", over / "somebodys.xml", over / "gauges.jsonl"]
+    for file in beside[1:]:
+        file.write_text("<of><somebody/></of>")
     protection = Protection({"accepted": "accepted: fine"}, {root / "pinned": "it is pinned"})
     done = prune([tmp_path], Limits(most=0, newest=2), protection, now=NOW)
-    assert [(each.run.name, each.what) for each in done.removed] == [("old", "bundle")]
+    removed = [(each.run.name, each.what) for each in done.removed]
+    assert removed == [("of-over", "bundle"), ("old", "bundle")]
+    assert all(file.exists() for file in beside), "of a night, only its runs are pruned"
     assert why(done) == {
         "pinned": "it is pinned",
         "newest": "it is one of the newest",

@@ -160,9 +160,11 @@ def with_drift(
         new = replace(entry, judged=judged)
         worse = [metric for metric in judged if metric.outcome is Outcome.REGRESSION]
         if worse and new != entry:
-            parts = [entry.reason] * (entry.outcome is Outcome.FAILED)
-            parts += [f"{metric.metric}: {metric.reason}" for metric in worse]
-            parts += [INTERRUPTED] * entry.reason.endswith(INTERRUPTED)
+            parts = [f"{metric.metric}: {metric.reason}" for metric in worse]
+            if entry.outcome is Outcome.FAILED:
+                parts.insert(0, entry.reason)
+            if entry.reason.endswith(INTERRUPTED):
+                parts.append(INTERRUPTED)
             new = replace(new, outcome=Outcome.REGRESSION, reason=" ".join(parts))
         entries.append(new)
     return replace(night, entries=tuple(entries))

@@ -96,7 +96,8 @@ def judge(
     A change for the worse is a regression where it is beyond the threshold, significant and
     reproduced by the second session. What one session leaves open is inconclusive, with
     `reproduced` False: then a second one is needed. `expected` are changes of the accepted
-    baseline; without one none is expected of the `same_work`, which is None without a reference.
+    baseline. Without one, no change is expected where the reference does the `same_work`; that is
+    None without a reference.
     Where fewer pairs count than were `wanted`, nothing is called harmless.
     """
     direction = Better(gated.better or better)

@@ -92,8 +92,16 @@ def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENC
 
 def facts(report: GateReport) -> dict[str, str]:
     """Return what a command finds in its environment; each fits into one line."""
-    names = ("outcome", "title", "subject", "reason", "plan", "machine", "commit", "started")
-    known = {name: str(getattr(report, name)) for name in names}
     worse = [case for case in report.cases if case.outcome is Outcome.REGRESSION]
-    known["worse"] = ", ".join(f"{case.suite}: {case.name}" for case in worse)
-    return {f"TRACEKIT_{name.upper()}": said(value) for name, value in known.items()}
+    known = {
+        "OUTCOME": str(report.outcome),
+        "TITLE": report.title,
+        "SUBJECT": report.subject,
+        "REASON": report.reason,
+        "PLAN": report.plan,
+        "MACHINE": report.machine,
+        "COMMIT": report.commit,
+        "STARTED": report.started,
+        "WORSE": ", ".join(f"{case.suite}: {case.name}" for case in worse),
+    }
+    return {f"TRACEKIT_{name}": said(value) for name, value in known.items()}

@@ -110,9 +110,15 @@ class Held:
 def line(night: Night) -> Line:
     """Return a night in short."""
     pairs = [pair for entry in night.entries for pair in entry.pairs if not pair.traced]
-    names = ("id", "plan", "machine", "started", "outcome", "reason", "commit", "partial")
     short = Line(
-        **{name: getattr(night, name) for name in names},
+        id=night.id,
+        plan=night.plan,
+        machine=night.machine,
+        started=night.started,
+        outcome=night.outcome,
+        reason=night.reason,
+        commit=night.commit,
+        partial=night.partial,
         pairs=sum(not pair.contaminated for pair in pairs),
         measured=len(pairs),
     )

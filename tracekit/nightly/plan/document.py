@@ -60,7 +60,12 @@ def open_document(path: Path | None) -> Document:
     """Read the file of a plan; of None the nearest, from the current folder upwards."""
     if path is not None:
         return _read(path)
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        raise UsageError(
+            "The folder you stand in is gone.", hint="Go to one that exists, and try again."
+        ) from None
     for folder in (here, *here.parents):
         if (own := folder / OWN).exists():
             return _read(own)

@@ -167,7 +167,7 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
     """Read the plan of a night, from a TOML file with a table `[nightly]`.
 
     In a `pyproject.toml` it is `[tool.tracekit.nightly]`; None is the nearest, from the current
-    folder upwards. Unless `work`, workloads are not loaded, which would run their files. One
+    folder upwards. Where `work` is false, workloads are not loaded, so none of their files run. One
     UsageError names all mistakes, each with its line.
     """
     document = open_document(path)
@@ -207,6 +207,7 @@ def _night_of(document: Document, mistakes: Mistakes) -> dict[str, Any]:
             mistakes.add((), words, f"The least is:\n{MINIMAL}")
         elif mistakes.is_table(document.root[:place], found[key]):
             found = found[key]
+            continue
         mistakes.end()
     return found
 

@@ -42,7 +42,8 @@ def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, s
         if os.path.isabs(part)  # noqa: PTH117  as it stands in PATH
     ]
     path = os.pathsep.join(dict.fromkeys((*folders, *_SYSTEM_PATH)))
-    return {"PATH": path, "HOME": pwd.getpwuid(os.getuid()).pw_dir, **taken}
+    home = taken.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir
+    return {"PATH": path, "HOME": home, **taken}
 
 
 LOG = "nightly.log"

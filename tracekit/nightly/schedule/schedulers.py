@@ -77,13 +77,7 @@ _EXIT = re.compile(r"^\s*last exit code = (\d+)\b", re.MULTILINE)
 
 
 class Launchd:
-    """launchd, for the user who is logged in at the desktop.
-
-    `lacks` says why it cannot be used here, empty where it can; `contents` are what the files of a
-    job hold, by `suffixes`; `read` reads an agent of ours, None where the file is none; `load` lets
-    it start a job whose files are written; `look` asks what it does with a job; `remarks` are what
-    whoever installs nights must know.
-    """
+    """launchd, for the user who is logged in at the desktop."""
 
     name = "launchd"
     suffixes = (".plist",)
@@ -96,13 +90,16 @@ class Launchd:
         self.folder = Path.home() / "Library" / "LaunchAgents"
         self._domain = f"gui/{os.getuid()}"  # what launchctl calls the user's session
 
-    def lacks(self) -> str:  # noqa: D102
+    def lacks(self) -> str:
+        """Say why it cannot be used here; empty where it can."""
         return "" if shutil.which("launchctl") else "there is no launchctl, which macOS has"
 
-    def contents(self, job: Job) -> tuple[bytes, ...]:  # noqa: D102
+    def contents(self, job: Job) -> tuple[bytes, ...]:
+        """Return what the files of a job hold, by `suffixes`."""
         return (plistlib.dumps(property_list(job)),)
 
-    def read(self, file: Path) -> Installed | None:  # noqa: D102
+    def read(self, file: Path) -> Installed | None:
+        """Read a job of ours; None where the file is none."""
         with suppress(OSError, ValueError, LookupError, TypeError, ExpatError, AttributeError):
             found = plistlib.loads(file.read_bytes())
             due = found["StartCalendarInterval"]
@@ -116,7 +113,8 @@ class Launchd:
             )
         return None
 
-    def load(self, label: str) -> Completed:  # noqa: D102
+    def load(self, label: str) -> Completed:
+        """Let it start a job whose files are written."""
         return ask("launchctl", "bootstrap", self._domain, str(self.folder / f"{label}.plist"))
 
     def unload(self, label: str) -> tuple[str, ...]:
@@ -132,14 +130,16 @@ class Launchd:
             clock.sleep(_POLL)
         return ()
 
-    def look(self, label: str) -> Standing:  # noqa: D102
+    def look(self, label: str) -> Standing:
+        """Ask what it does with a job."""
         answer = ask("launchctl", "print", f"{self._domain}/{label}")
         if answer.returncode != 0:
             return Standing(loaded=False, words=f"launchctl says: {said(answer)}")
         found = _EXIT.search(answer.stdout)
         return Standing(loaded=True, last_exit=int(found[1]) if found else None)
 
-    def remarks(self) -> tuple[str, ...]:  # noqa: D102
+    def remarks(self) -> tuple[str, ...]:
+        """Say what whoever installs nights must know."""
         return ()
 
 
@@ -170,7 +170,7 @@ _LOG = re.compile(r"^StandardOutput=append:(.*)$", re.MULTILINE)
 
 
 class Systemd:
-    """The systemd of a user; the methods mean what those of `Launchd` do."""
+    """The systemd of a user."""
 
     name = "systemd"
     suffixes = (".timer", ".service")
@@ -180,7 +180,8 @@ class Systemd:
         configuration = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
         self.folder = Path(configuration) / "systemd" / "user"
 
-    def lacks(self) -> str:  # noqa: D102
+    def lacks(self) -> str:
+        """Say why it cannot be used here; empty where it can."""
         if shutil.which("systemctl") is None:
             return "there is no systemctl"
         answer = _systemctl("show", "--property=Version")
@@ -188,10 +189,12 @@ class Systemd:
             return ""
         return f"systemd does not run for this user: {said(answer)}"
 
-    def contents(self, job: Job) -> tuple[bytes, ...]:  # noqa: D102
+    def contents(self, job: Job) -> tuple[bytes, ...]:
+        """Return what the files of a job hold, by `suffixes`."""
         return timer(job).encode(), service(job).encode()
 
-    def read(self, file: Path) -> Installed | None:  # noqa: D102
+    def read(self, file: Path) -> Installed | None:
+        """Read a job of ours; None where the file is none."""
         with suppress(OSError, UnicodeDecodeError):
             due = _CALENDAR.search(file.read_text(encoding="utf-8"))
             beside = file.with_suffix(".service")
@@ -208,7 +211,8 @@ class Systemd:
                 )
         return None
 
-    def load(self, label: str) -> Completed:  # noqa: D102
+    def load(self, label: str) -> Completed:
+        """Let it start a job whose files are written."""
         answer = _systemctl("daemon-reload")
         return answer if answer.returncode else _systemctl("enable", "--now", f"{label}.timer")
 
@@ -225,7 +229,8 @@ class Systemd:
         (self.folder / "timers.target.wants" / timer).unlink(missing_ok=True)
         return warnings
 
-    def look(self, label: str) -> Standing:  # noqa: D102
+    def look(self, label: str) -> Standing:
+        """Ask what it does with a job."""
         timer = _properties(f"{label}.timer", "ActiveState")
         ran = _properties(f"{label}.service", "ExecMainStatus,ExecMainExitTimestamp")
         code = ran.get("ExecMainStatus", "") if ran.get("ExecMainExitTimestamp") else ""
@@ -340,10 +345,10 @@ def add(scheduler: Scheduler, job: Job) -> tuple[str, ...]:
 
     Return warnings.
     """
-    before: dict[str, dict[Path, bytes]] = {}
+    before: dict[str, dict[Path, tuple[bytes, int]]] = {}
     for old in find(scheduler, job.plan):
         there = (file for file in _paths(scheduler, old.label) if file.exists())
-        before[old.label] = {file: file.read_bytes() for file in there}
+        before[old.label] = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in there}
         remove(scheduler, old.label)
     with ExitStack() as undo:
         undo.callback(_restore, scheduler, job.label, before)
@@ -354,13 +359,17 @@ def add(scheduler: Scheduler, job: Job) -> tuple[str, ...]:
     return scheduler.remarks()
 
 
-def _restore(scheduler: Scheduler, label: str, before: dict[str, dict[Path, bytes]]) -> None:
+def _restore(
+    scheduler: Scheduler, label: str, before: dict[str, dict[Path, tuple[bytes, int]]]
+) -> None:
     """Take a job away that was not taken, and load again what was there before it."""
     with suppress(TracekitError, OSError):
         remove(scheduler, label)
     for old, files in before.items():
-        with suppress(TracekitError):
-            _start(scheduler, old, files)
+        with suppress(TracekitError, OSError):
+            _start(scheduler, old, {file: content for file, (content, _) in files.items()})
+            for file, (_, written) in files.items():
+                os.utime(file, ns=(written, written))  # `status` says since when by it
 
 
 def _start(scheduler: Scheduler, label: str, files: dict[Path, bytes]) -> Completed:

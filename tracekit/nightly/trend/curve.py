@@ -297,7 +297,8 @@ def summary_of(curve: Curve) -> str:
 
 def _said(series: Series, point: Point) -> str:
     change = series.shown.whole(point.change, point.low, point.high)
-    return quantity(point.value, series.unit) + f", {change} from the reference" * bool(change)
+    value = quantity(point.value, series.unit)
+    return f"{value}, {change} from the reference" if change else value
 
 
 def _total(curve: Curve) -> Iterator[str]:

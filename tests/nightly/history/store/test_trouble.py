@@ -146,6 +146,11 @@ def test_a_night_of_a_newer_format_is_a_point_and_is_not_read(url: str) -> None:
         assert len(store.series()) == 1, "what prune asks for"
         with pytest.raises(InputError, match=r"cannot be read|has format 99"):
             store.nights()
+        with store.database.writing() as connection:
+            other = row | {"id": "other", "document": '{"outcome": "later"'}
+            connection.execute(insert(NIGHTS).values(other))
+        with pytest.raises(InputError, match="The night other cannot be read"):
+            store.series()
 
 
 def test_a_file_that_is_read_only_is_read_and_not_written(

@@ -241,7 +241,7 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
         outcome, reason = Outcome.INCONCLUSIVE, _MISSING
     if not any(suite.outcome is outcome for suite in suites):
         suites = (*suites, explained(Suite(night.plan or "night", outcome, reason)))
-    names = ("plan", "machine", "started", "ended", "commit")
+    stopped = (_STOPPED,) if night.partial else ()
     return GateReport(
         title=f"Night {night.id} of {night.plan}" if night.plan else f"Night {night.id}",
         subject=night.id,
@@ -249,9 +249,13 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
         reason=reason,
         suites=suites,
         environment=_known(night.environment),
-        **{name: getattr(night, name) for name in names},
+        plan=night.plan,
+        machine=night.machine,
+        started=night.started,
+        ended=night.ended,
+        commit=night.commit,
         links=tuple(_links(night)),
-        warnings=(*night.warnings, *[_STOPPED] * night.partial),
+        warnings=(*night.warnings, *stopped),
     )
 
 

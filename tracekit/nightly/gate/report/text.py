@@ -192,7 +192,8 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[st
 def annotations(report: GateReport) -> Iterator[str]:
     """Yield a line for each case that is not good, `::error file=…::message`."""
     for suite in report.suites:
-        place = {"file": visible(report.file), "line": str(suite.line or "") * bool(report.file)}
+        line = str(suite.line) if suite.line and report.file else ""
+        place = {"file": visible(report.file), "line": line}
         for case in suite.cases:
             if (outcome := case.outcome) is None or outcome is Outcome.OK:
                 continue

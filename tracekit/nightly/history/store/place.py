@@ -55,7 +55,10 @@ def shown(url: URL) -> str:
 
 
 def file_of(text: str) -> Path | None:
-    """Return the file that holds a history, whose folder nights' are relative to, if one does."""
+    """Return the file that holds a history; None for a server.
+
+    Folders of nights are relative to its folder.
+    """
     url = place(text)
     if url.get_backend_name() != "sqlite":
         return None
@@ -67,6 +70,8 @@ LATEST = "latest"
 
 def night_id(connection: Connection, name: str) -> str | None:
     """Return the id of the night that a name means; None where there is none."""
+    if not name:
+        return None
     if name == LATEST:
         newest = select(NIGHTS.c.id).order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc())
         return connection.scalar(newest.limit(1))
@@ -80,11 +85,11 @@ def night_id(connection: Connection, name: str) -> str | None:
             return found
     like = NIGHTS.c.id.startswith(name, autoescape=True)
     ids = connection.scalars(select(NIGHTS.c.id).where(like).order_by(NIGHTS.c.started)).all()
-    if len(ids) > 1 and name:
+    if len(ids) > 1:
         raise UsageError(
             f"Several nights begin with {name!r}: {_listed(ids)}.", hint="Write more of the id."
         )
-    return ids[0] if ids and name else None
+    return ids[0] if ids else None
 
 
 def require_clear_latest(connection: Connection) -> None:
@@ -102,5 +107,9 @@ def require_clear_latest(connection: Connection) -> None:
         )
 
 
+_SHOWN = 5  # names in a sentence
+
+
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join([*names[:5], *["…"] * (len(names) > 5)])  # noqa: PLR2004  a few
+    more = ", …" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -10,7 +10,7 @@ from typing import Any, Self, TypedDict, Unpack
 import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, insert, select
 
-from tracekit.base import UsageError, now
+from tracekit.base import InputError, UsageError, now
 from tracekit.nightly.history.night import Accepted, Described, Night, Outcome, Pair
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.database import PATIENCE, Database, database, require_tables
@@ -163,11 +163,17 @@ def _rows(connection: Connection, wanted: Wanted) -> Iterator[Any]:
 
 def ended_nights(connection: Connection, wanted: Wanted) -> dict[int, _Ended]:
     """Return the nights that are wanted by number, without what they measured, oldest first."""
-    decoder = msgspec.json.Decoder(_Ended)
-    return {
-        row.number: replace(decoder.decode(row.document), started=row.started)
-        for row in _rows(connection, wanted)
-    }
+    decoder, found = msgspec.json.Decoder(_Ended), dict[int, _Ended]()
+    for row in _rows(connection, wanted):
+        try:
+            night = decoder.decode(row.document)
+        except msgspec.MsgspecError as error:
+            raise InputError(
+                f"The night {row.id} cannot be read: {error}.",
+                hint="Update tracekit on this machine.",
+            ) from error
+        found[row.number] = replace(night, started=row.started)
+    return found
 
 
 def judgements(connection: Connection, wanted: Wanted) -> Sequence[RowMapping]:
