@@ -56,13 +56,18 @@ def test_what_reads_is_a_question(sql: str, connection: duckdb.DuckDBPyConnectio
         "export database 'x'",
         "prepare a as select 1",
         "show tables",
+        "describe",
+        "/* a */ DESCRIBE -- b\n;",
+        "describe all tables",
     ],
 )
 def test_what_does_more_is_refused(
     sql: str, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"is refused: a query reads"):
+    with pytest.raises(
+        UsageError, match=r"is refused: a query reads|is not answered: tables are made"
+    ):
         require_question(connection, sql)
     assert list(tmp_path.iterdir()) == []
 

@@ -14,9 +14,10 @@ from tracekit.fleet.query.sources import Opener, sources
 from tracekit.fleet.query.views import LeftOut, Views
 from tracekit.record import Progress, quiet
 
-_HINT = "Ask with SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE or EXPLAIN; --list lists the tables."
+_HINT = "Ask with SELECT, WITH, PIVOT, SUMMARIZE, EXPLAIN, or DESCRIBE a table; --list lists them."
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _EXPLAIN = re.compile(r"\s*explain\s+(?:analyze\s+)?(.*)", re.IGNORECASE | re.DOTALL)
+_LISTS = re.compile(r"show\b|desc(ribe)?(\s+(all\s+)?tables)?[\s;]*$")
 # What begins a PIVOT, of which DuckDB makes several statements.
 _PIVOTS = {"pivot", "pivot_wider", "with", "select", "from", "("}
 
@@ -33,10 +34,14 @@ def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
             hint="Ask them one after the other; WITH holds steps of one question.",
         )
     kind = statements[0].type.name
-    first = re.match(r"\(|\w*", _COMMENT.sub(" ", sql).strip())
-    word = first[0].lower() if first else ""
-    reads = kind == "SELECT" or (kind == "MULTI" and word in _PIVOTS)
-    if not reads or word == "show":
+    bare = _COMMENT.sub(" ", sql).strip().lower()
+    word = str(re.findall(r"\(|\w*", bare)[0])
+    if _LISTS.match(bare):
+        raise UsageError(
+            f"{word.upper()} is not answered: tables are made when a question names them.",
+            hint=_HINT,
+        )
+    if kind != "SELECT" and not (kind == "MULTI" and word in _PIVOTS):
         raise UsageError(
             f"{word.upper()} is refused: a query reads, and neither writes nor changes anything.",
             hint=_HINT,
