@@ -107,6 +107,17 @@ def test_a_file_that_is_cut_is_left_out(out: Path, ask: Ask) -> None:
     said: list[str] = []
     assert ask("select count(*) n from gpu_intervals", out, warnings=said) == [{"n": 2}]
     assert "two.trace" in said[0]
+    cut = out / "results" / "k1.parquet"
+    content = cut.read_bytes()
+    cut.write_bytes(content[:4] + bytes(197) + content[201:])
+    assert ask("select run from metrics", out) == [{"run": "two.trace"}]
+    assert ask("select count(*) n from batch_results", out) == [{"n": 2}]
+
+
+@pytest.mark.parametrize("name", ["runs", "metrics", "findings", "batch_results"])
+def test_a_folder_may_be_called_like_a_part_of_a_question(name: str, out: Path, ask: Ask) -> None:
+    folder = out.rename(out.with_name("ROWS UNITS"))
+    assert {row["run_path"] for row in ask(f"from {name}", folder)} == {str(folder)}
 
 
 @pytest.mark.parametrize("lacking", [["state"], ["key", "stamp"]])

@@ -9,7 +9,8 @@ import pytest
 
 from bundle_writer import write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
-from tracekit.base.errors import RecordingError
+from tracekit.base.errors import RecordingError, TracekitError
+from tracekit.fleet.query.sources import AskedRun, Opener
 
 Ask = Callable[..., list[dict[str, Any]]]
 Run = Callable[..., Any]
@@ -49,3 +50,14 @@ def test_of_several_tables_none_is_chosen_and_the_way_to_one_is_said(
         ask("select * from ticks", bundle)
     assert "run 1 table 5; and 2 more, which `tracekit tables` lists" in raised.value.message
     assert "`tracekit tables RUN ticks`" in raised.value.hint
+
+
+def test_a_bundle_that_cannot_be_imported_is_tried_once(tmp_path: Path) -> None:
+    bundle = tmp_path / "x.trace"
+    bundle.mkdir()
+    opener = Opener(tmp_path / "workshop")
+    with pytest.raises(TracekitError) as first:
+        opener.opened(AskedRun("x", bundle))
+    with pytest.raises(TracekitError) as again:
+        opener.opened(AskedRun("x", bundle))
+    assert again.value is first.value

@@ -209,8 +209,8 @@ def forget_tables(output: Path, key: str, kept: Sequence[str] = ()) -> None:
 
 
 RESULTS = "results"
-# A row in a file of its own has nothing to share or to skip: this is smallest, and soonest done.
 _FIRST = ("recording", "key", "source", "stamp", "form", "state")
+# A row in a file of its own has nothing to share or to skip: this is smallest, and soonest done.
 _OF_FEW_ROWS: dict[str, Any] = {"use_dictionary": False, "write_statistics": False}
 
 

@@ -90,7 +90,7 @@ def of_batches(name: str, batches: Sequence[AskedBatch]) -> Iterator[str]:
     for batch in batches:
         if batch.results:
             rows = rows_in(batch, batch.results)
-            yield _OF_BATCH[name].replace("ROWS", f"({rows})").replace("UNITS", f"(VALUES {units})")
+            yield _OF_BATCH[name].replace("UNITS", f"(VALUES {units})").replace("ROWS", f"({rows})")
 
 
 _TEXTS = ", ".join(

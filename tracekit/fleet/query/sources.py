@@ -2,11 +2,10 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from tracekit.base import (
     InterruptedRunError,
     Recording,
     RecordingError,
+    TracekitError,
     UsageError,
     is_text,
     legible,
@@ -57,8 +57,8 @@ class AskedBatch:
 
     @cached_property
     def results(self) -> list[Path]:
-        """The files with a row for each recording."""
-        return _whole(self.path / "results")
+        """The files with a row for each recording, as far as they can be read."""
+        return _whole(self.path / "results", pq.read_table)
 
     def table(self, name: str) -> list[Path]:
         """Return the files of a normalized table, one for each recording that has it."""
@@ -71,12 +71,12 @@ class AskedBatch:
         return [replace(row, recording=f"{self.prefix}{row.recording}") for row in rows]
 
 
-def _whole(folder: Path) -> list[Path]:
-    """Return the files of a folder that are Parquet to their end."""
+def _whole(folder: Path, read: Callable[[Path], object] = pq.read_metadata) -> list[Path]:
+    """Return the files of a folder that are Parquet to their end, or that `read` can read."""
     found: list[Path] = []
     for file in sorted(folder.glob("*.parquet")):
         with suppress(OSError, pa.ArrowException):
-            pq.read_metadata(file)
+            read(file)
             found.append(file)
     return found
 
@@ -188,8 +188,9 @@ class Opener:
     workshop: Path
     number: int | None = None
     notes: list[str] = field(default_factory=list[str])
-    _imported: dict[Path, Recording] = field(default_factory=dict[Path, Recording])
-    _numbers: Iterator[int] = field(default_factory=count)
+    _imported: dict[Path, Recording | TracekitError] = field(
+        default_factory=dict[Path, Recording | TracekitError]
+    )
 
     def opened(self, run: AskedRun) -> Recording:
         """Return the run."""
@@ -199,14 +200,19 @@ class Opener:
             return Recording(run.path)
         if run.path not in self._imported:
             self._imported[run.path] = self._import(run.path)
-        return self._imported[run.path]
+        found = self._imported[run.path]
+        if isinstance(found, TracekitError):
+            raise found
+        return found
 
-    def _import(self, bundle: Path) -> Recording:
-        folder = self.workshop / "imported" / str(next(self._numbers))
+    def _import(self, bundle: Path) -> Recording | TracekitError:
+        folder = self.workshop / "imported" / str(len(self._imported))
         try:
             found = import_([bundle], folder, run=self.number)[0]
             _, several = meant(index(found.exports), found.exports, self.number, bundle.name)
         except InterruptedRunError as stop:
             raise KeyboardInterrupt from stop  # no fault of the bundle, which would be left out
+        except TracekitError as error:
+            return error
         self.notes.extend(several)
         return found
