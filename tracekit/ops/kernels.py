@@ -25,7 +25,7 @@ def require_memory(needed: int, what: str, hint: str = _SMALLER) -> None:
         )
 
 
-def check_axes(problem: object, **axes: Sequence[str]) -> None:
+def take_axes(problem: object, **axes: Sequence[str]) -> None:
     """Give a problem the sizes of its arrays' axes as attributes; refuse what does not fit.
 
     Axes of one name must be equally long, and none 0.

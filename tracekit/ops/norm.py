@@ -10,11 +10,11 @@ from tracekit.ops.kernels import (
     LANES,
     Source,
     Traffic,
-    check_axes,
     check_dtypes,
     needing_metal,
     padded,
     require_memory,
+    take_axes,
 )
 
 
@@ -60,7 +60,7 @@ class NormProblem:
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
-        check_axes(self, x=("rows", "dims"), gain=("dims",), weight=("outputs", "dims"))
+        take_axes(self, x=("rows", "dims"), gain=("dims",), weight=("outputs", "dims"))
         check_dtypes(self, "x", "gain", "weight")
         if not 0 <= self.eps < float("inf"):
             raise UsageError(f"eps must be a number of at least 0; it is {self.eps}.")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tracekit.base import UsageError, as_float64, relative_error
 from tracekit.ops.attention.problem import Problem, dense_reference
-from tracekit.ops.kernels import Traffic, check_axes, require_memory
+from tracekit.ops.kernels import Traffic, require_memory, take_axes
 
 _SCORE = 4  # bytes: scores are float32
 
@@ -149,13 +149,17 @@ class DenseProblem:
     values: mx.array
     lens: tuple[int, ...]
     causal: bool = True
+    batch: int = field(init=False)  # sequences
+    q_heads: int = field(init=False)
+    kv_heads: int = field(init=False)
+    head_dim: int = field(init=False)
     queries: int = field(init=False)  # of each sequence
     longest: int = field(init=False)  # tokens of K and V of each sequence, padding included
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together, and queries that lie before their context."""
         kept = ("batch", "kv_heads", "longest", "head_dim")
-        check_axes(self, q=("batch", "q_heads", "queries", "head_dim"), keys=kept, values=kept)
+        take_axes(self, q=("batch", "q_heads", "queries", "head_dim"), keys=kept, values=kept)
         if self.causal and self.queries > min(self.lens):
             raise UsageError(
                 f"{self.queries} queries do not fit into a context of {min(self.lens)} tokens.",
@@ -165,7 +169,7 @@ class DenseProblem:
     @property
     def scale(self) -> float:
         """Factor of the scores."""
-        return self.q.shape[3] ** -0.5
+        return self.head_dim**-0.5
 
     @property
     def padding(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import Floats, UsageError, as_float64, relative_error
-from tracekit.ops.kernels import LEAST_BUFFER, check_axes, check_dtypes, require_memory
+from tracekit.ops.kernels import LEAST_BUFFER, check_dtypes, require_memory, take_axes
 
 HEAD_DIMS = (64, 80, 96, 128, 256)
 
@@ -37,7 +37,7 @@ class Problem:
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
         pages = ("blocks", "block_size", "kv_heads", "head_dim")
-        check_axes(
+        take_axes(
             self,
             q=("batch", "q_heads", "head_dim"),
             k_pages=pages,
