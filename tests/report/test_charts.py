@@ -9,7 +9,7 @@ import pytest
 from lxml import etree
 
 from tracekit.analysis.intervals import Window
-from tracekit.base.units import duration, size
+from tracekit.base.units import count, duration, size
 from tracekit.report.chart import (
     Chart,
     area,
@@ -20,6 +20,7 @@ from tracekit.report.chart import (
     logarithmic,
     span,
     svg,
+    whole,
     words,
 )
 from tracekit.report.plots import Level, Placed, course, distribution, levels, roof, sampled
@@ -136,7 +137,8 @@ def test_a_distribution_names_its_percentiles_and_what_its_last_bin_holds() -> N
 def test_a_level_holds_until_the_next_and_the_highest_of_a_part_is_kept() -> None:
     times, values = np.array([30, 60, 61, 120]), np.array([1.0, 9.0, 2.0, 5.0])
     level = sampled("level", times, values, Window(0, 120))
-    assert level.heights == [0.0] * 30 + [1.0] * 30 + [9.0] + [2.0] * 59
+    assert level.heights == [0.0] * 30 + [1.0] * 30 + [9.0] + [2.0] * 58 + [5.0]
+    assert sampled("level", times, values, Window(40, 60)).heights[-1] == 9
     assert sampled("level", times[:1], values[:1], Window(30, 30)).heights == [1.0] * 120
 
 
@@ -146,6 +148,15 @@ def test_a_course_names_the_phases_that_begin_in_it() -> None:
     assert "later" not in texts(chart)
     assert chart.y.high > 30
     assert (chart.x.low, chart.x.high) == (0, 100 * MS)
+
+
+@pytest.mark.parametrize(
+    ("high", "ticks"), [(0, "0 | 1"), (1, "0 | 1"), (2, "0 | 1 | 2"), (2.5e6, "0 | 500,000")]
+)
+def test_there_is_no_half_of_what_is_counted(high: float, ticks: str) -> None:
+    axis = course("Waiting", "Few.", Level("a", [0, MS], [high]), count, upward=whole).y
+    assert " | ".join(map(axis.words, axis.marks)).startswith(ticks)
+    assert axis.high > high
 
 
 def test_a_level_goes_up_and_down_and_has_no_corner_where_it_stays() -> None:

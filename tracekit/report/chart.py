@@ -7,7 +7,7 @@ follows light, dark and print, without a style or a script of its own.
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import wraps
 from typing import Concatenate, ParamSpec
@@ -55,11 +55,17 @@ def linear(title: str, low: float, high: float, words: Words, steps: int = 5) ->
     return Axis(title, marks[0], marks[-1], marks, words)
 
 
+def whole(title: str, low: float, high: float, words: Words) -> Axis:
+    """Return an axis as `linear` does, of what there is no half of."""
+    axis = linear(title, low, high, words)
+    return replace(axis, marks=tuple(mark for mark in axis.marks if mark == round(mark)))
+
+
 def counted(title: str, highest: float) -> Axis:
-    """Return an axis of counts, with room above the highest for words; there is no half of one."""
+    """Return an axis of counts, with room above the highest for words."""
     high = highest * _AIR
-    marks = linear(title, 0, highest, count).marks
-    return Axis(title, 0, high, tuple(m for m in marks if m == round(m) and m <= high), count)
+    marks = whole(title, 0, highest, count).marks
+    return Axis(title, 0, high, tuple(mark for mark in marks if mark <= high), count)
 
 
 def _round_marks(low: Decimal, high: Decimal, steps: int) -> tuple[float, ...]:

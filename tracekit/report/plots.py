@@ -17,6 +17,7 @@ MOST_POINTS = 120
 
 Durations = NDArray[np.float64]
 
+Upward = Callable[[str, float, float, Words], Axis]
 Begins = Sequence[tuple[float, str]]  # when (ns) each phase of the run begins, and its name
 
 
@@ -40,8 +41,8 @@ def sampled(
     edges = np.linspace(within.start, within.end, MOST_POINTS + 1)
     held = np.searchsorted(times, edges[:-1], side="right") - 1
     heights = np.where(held >= 0, values[np.maximum(held, 0)], 0.0)
-    place = np.searchsorted(edges, times, side="right") - 1
-    inside = (place >= 0) & (place < heights.size)
+    place = (np.searchsorted(edges, times, side="right") - 1).clip(max=heights.size - 1)
+    inside = (times >= within.start) & (times <= within.end)
     np.maximum.at(heights, place[inside], values[inside])
     return Level(name, edges.tolist(), heights.tolist(), color)
 
@@ -57,16 +58,17 @@ def course(
     level: Level,
     in_words: Words,
     *,
+    upward: Upward = chart.linear,
     begins: Begins = (),
     marked: Sequence[float] = (),
     top: float = 0,
 ) -> Chart:
     """Chart one level over time as an area.
 
-    `in_words` puts a level into words; `begins` divide the run, with their names; at the times of
-    `marked` triangles stand on top; the axis of the levels ends at `top` at least.
+    `in_words` puts a level into words; `upward` makes their axis, which ends at `top` at least;
+    `begins` divide the run, with their names; at the times of `marked` triangles stand on top.
     """
-    time, up = _axes([level], chart.linear, in_words, top)
+    time, up = _axes([level], upward, in_words, top)
     shapes: list[Shape] = [
         chart.area(level.edges, level.heights, level.color),
         *_divided(begins, time),
@@ -95,10 +97,7 @@ def levels(
 
 
 def _axes(
-    shown: Sequence[Level],
-    upward: Callable[[str, float, float, Words], Axis],
-    in_words: Words,
-    top: float = 0,
+    shown: Sequence[Level], upward: Upward, in_words: Words, top: float = 0
 ) -> tuple[Axis, Axis]:
     begin = min(level.edges[0] for level in shown)
     end = max(level.edges[-1] for level in shown)

@@ -70,6 +70,16 @@ def test_memory_grows_from_the_last_phase_that_is_known(
     assert [sort["growth"] for sort in context["sorts"]] == [growth]
 
 
+def test_what_is_not_known_for_one_reason_stands_together(bare: Any, frame: Any) -> None:
+    rows = [
+        {"time": 0, "phase": phase, "what": what, "bytes": None, "reason": "No vmmap."}
+        for phase in ("setup", "steady")
+        for what in ("resident", "footprint")
+    ]
+    context = memory.context(bare.result, {"memory_profile": frame("memory_profile", rows)})
+    assert context["reasons"] == [("Resident, Footprint (setup, steady)", "No vmmap.")]
+
+
 def test_memory_over_the_run_takes_a_few_samples(bare: Any, frame: Any) -> None:
     samples = [
         {"time": at * 1_000, "memory": (at + 1) << 20, "target": True, "pid": 7} for at in range(8)
@@ -149,6 +159,20 @@ def test_readings_are_summed_up_in_the_steady_window_and_drawn_over_the_run(
     [single] = telemetry.context(bare.result, read(frame, (5, 0.0)))["levels"]
     assert single["numbers"] == ["0 W"] * 3
     assert telemetry.context(bare.result, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "summary"),
+    [((1.0, 1.0), "1 level throughout."), ((0.0, 2.0), "Between 0 level and 2 level.")],
+)
+def test_levels_of_heat_are_whole(
+    bare: Any, frame: Any, values: tuple[float, float], summary: str
+) -> None:
+    tables = read(frame, *enumerate(values))
+    tables["gauges"] = tables["gauges"].assign(name="thermal_pressure", unit="level")
+    [chart] = telemetry.context(bare.result, tables)["charts"]
+    assert chart.summary == summary
+    assert [chart.y.words(mark) for mark in chart.y.marks] == ["0", "1", "2"][: len(chart.y.marks)]
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,10 @@ def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Context:
 def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:
     """Return which levels are not known, and why; what has one reason stands together."""
     unknown = notes[notes["bytes"].isna()]
-    columns = (unknown["reason"].fillna(""), unknown["what"], unknown["phase"])
-    found = together(
-        (str(why), f"{heading(str(what))} ({phase})")
-        for why, what, phase in zip(*columns, strict=True)
-    )
-    return [(", ".join(what), why) for why, what in found.items()]
+    columns = (unknown["what"], unknown["reason"].fillna(""), unknown["phase"])
+    cells = zip(*columns, strict=True)
+    phases = together(((str(what), str(why)), str(phase)) for what, why, phase in cells)
+    sorts = together(((why, ", ".join(where)), what) for (what, why), where in phases.items())
+    return [
+        (f"{', '.join(map(heading, what))} ({where})", why) for (why, where), what in sorts.items()
+    ]

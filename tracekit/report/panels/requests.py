@@ -8,7 +8,7 @@ import pandas as pd
 from tracekit import analysis
 from tracekit.analysis import Result
 from tracekit.base import count
-from tracekit.report.chart import Chart
+from tracekit.report.chart import Chart, whole
 from tracekit.report.panel import Context, Tables, panel, rows
 from tracekit.report.panels.work import by_time
 from tracekit.report.plots import course, sampled
@@ -91,4 +91,4 @@ def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Iterator[Chart]:
                 limit = "" if most is None else f" of {count(most)}"
                 summary = f"At most {count(float(values.max()))}{limit}."
                 level = sampled(name, times, values, run, color)
-                yield course(title, summary, level, "{:g}".format, top=most or 0)
+                yield course(title, summary, level, count, upward=whole, top=most or 0)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis import Result, Window, readings
-from tracekit.base import quantity
-from tracekit.report.chart import Chart
+from tracekit.base import count, quantity
+from tracekit.report.chart import Chart, whole
 from tracekit.report.panel import Context, Tables, marked_window, panel, phase_begins, rows
 from tracekit.report.plots import course, sampled
 from tracekit.report.text import heading
@@ -49,6 +49,9 @@ def _chart(name: str, own: pd.DataFrame, run: Window, tables: Tables) -> Chart:
     unit, ordered = str(own["unit"].iloc[0]), own.sort_values("time")
     times, values = ordered["time"].to_numpy(np.int64), ordered["value"].to_numpy(np.float64)
     level = sampled(name, times, values, run, _COLORS.get(unit, "others"))
-    summary = f"Between {quantity(values.min(), unit)} and {quantity(values.max(), unit)}."
+    least, most = (quantity(value, unit) for value in (values.min(), values.max()))
+    summary = f"{least} throughout." if least == most else f"Between {least} and {most}."
     begins = phase_begins(tables)
+    if unit == "level":
+        return course(heading(name), summary, level, count, upward=whole, begins=begins)
     return course(heading(name), summary, level, lambda value: quantity(value, unit), begins=begins)
