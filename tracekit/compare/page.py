@@ -324,6 +324,7 @@ def render_comparison(
         styles=("page.css", "compare/compare.css"),
         compared=compared,
         leads=_LEADS,
+        nothing=NOTHING,
         before=side(compared.before),
         after=side(compared.after),
         rows=[(row, bar(row.change, edge)) for row in _rows(compared)],
