@@ -131,8 +131,7 @@ def test_advice_needs_what_it_speaks_of(program: Program) -> None:
     drained = (given["gaps"]["state"] == "after-wait").any()
     for words in (ONE_WAIT, SEVERAL_WAITS, PERIODIC):
         assert drained or words not in said
-    # While memory is wired for longer than the device works, the host is as late as by a wait.
-    if program.waits in {"never", "ahead"} and not program.wires:
+    if program.waits in {"never", "ahead"}:
         assert "had waited" not in " ".join(one.message for one in findings)
     if ONE_WAIT in said:
         life = given["timeline"]

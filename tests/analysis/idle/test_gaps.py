@@ -59,6 +59,17 @@ CASES: dict[str, tuple[pd.DataFrame, float, dict[str, pd.DataFrame], str, str]] 
         "4 after-wait 10",
         "after-wait",
     ),
+    "a host that was wiring memory at the report had not waited": (
+        work(TURNS),
+        14,
+        {
+            "encoders": rows((8, 2, 2)),
+            "completions": completed((6, 1)),
+            "driver_events": rows((5, 2, 0)).assign(event=["Wire Memory"]),
+        },
+        "4 host-late 5 wiring 7 host-late 10",
+        "empty",
+    ),
     **{
         f"committed work that waits {late} ms": (
             work([(0, 4, 0, 1), (4 + late, 4, late, 2)]),

@@ -8,9 +8,10 @@ How a gap came about is its *state*, decided by the work that ends it:
   had: a boundary between command buffers.
 - *encoding*: nothing was queued, and the host had begun to encode that work before all earlier work
   was reported complete: it was encoding all along.
-- *after-wait*: the host began to encode only when everything had been reported complete: it had
-  waited.
-- *empty*: nothing was queued, and nothing more is known; or no work follows.
+- *after-wait*: the host began to encode only when everything had been reported complete, and was
+  not wiring memory at that moment: it had waited.
+- *empty*: nothing was queued, and nothing more is known, or memory was being wired when all was
+  reported; or no work follows.
 - *dark*: its command buffer was committed before the gap began, and for most of the gap the device
   was off and had to power up.
 - *unknown*: the recording says neither when that work was committed nor when it was encoded.
@@ -98,7 +99,7 @@ STATES: dict[State, str] = {
     State.QUEUED: "with the next command buffer committed",
     State.ENCODING: "while the host was still encoding",
     State.AFTER_WAIT: "after the host had waited for all of its work",
-    State.EMPTY: "with nothing committed, for reasons not known",
+    State.EMPTY: "with nothing committed, and no wait seen",
     State.DARK: "with the next command buffer committed, and the GPU off",
     State.UNKNOWN: "where nothing tells when work was committed",
 }
@@ -145,7 +146,7 @@ def attributed(
 
     `many` is the number of boundaries from which they are a habit of the loop, not an event in it.
     """
-    state, committed = ways(gaps, work)
+    state, committed = ways(gaps, work, around.wiring)
     pieces = cut(gaps, np.concatenate((committed, around.bounds)))
     state, committed = state[pieces.gap], committed[pieces.gap]
     ends = gaps.ends[pieces.gap]
@@ -207,7 +208,7 @@ def _dark(pieces: Cut, cause: Codes, state: Codes) -> Codes:
     return np.where(mostly, _code(State.DARK), state)
 
 
-def ways(gaps: IntervalSet, work: Work) -> tuple[Codes, Times]:
+def ways(gaps: IntervalSet, work: Work, wiring: IntervalSet) -> tuple[Codes, Times]:
     """Return how each gap came about, and when the work that ends it was handed over.
 
     A state is a code of State; the moment is FOREVER where it is not known, or no work follows.
@@ -221,13 +222,14 @@ def ways(gaps: IntervalSet, work: Work) -> tuple[Codes, Times]:
     committed = np.append(work.submitted, FOREVER)[ahead]
     known = begun != NEVER
     never_said = bool((work.submitted == NEVER).all())
+    last = np.maximum(ended, reported)
     state = np.select(
         [
             np.append(work.opened, FOREVER)[ahead] < gaps.starts,
             (committed != NEVER) & (committed <= gaps.starts),
             (committed == NEVER) & (begun < gaps.starts) & ~none_follows,
-            known & (begun < np.maximum(ended, reported)),
-            known & (reported != NEVER),
+            known & (begun < last),
+            known & (reported != NEVER) & ~wiring.contains(last),
             none_follows & never_said,
         ],
         [
