@@ -171,12 +171,12 @@ def test_a_bad_row_leaves_the_stacks_before_it(export: Export) -> None:
     path = export(
         "stack:backtrace kernel:kperf-bt",
         f'<row><backtrace id="1">{LEAF}</backtrace><sentinel/></row>',
-        '<row><backtrace id="2"><frame ref="11"/></backtrace><kperf-bt id="4"><frame ref="1"/>'
-        "</kperf-bt></row>",
+        '<row><backtrace id="2"><frame ref="11"/><frame id="3" name="new" addr="0x3"/></backtrace>'
+        '<kperf-bt id="4"><text-address id="5">9</text-address><frame ref="1"/></kperf-bt></row>',
     )
     reader = ExactReader(path)
     (piece,) = reader.pieces()
     assert piece.rows == 1
     assert '<frame ref="1"/> repeats a value that is a <backtrace>' in piece.damage
-    assert reader.symbols().stacks["frames"].to_pylist()[0] == [0]
+    assert reader.symbols().stacks["frames"].to_pylist() == [[0]]
     assert reader.symbols().frames["name"].to_pylist() == ["leaf<int>"]

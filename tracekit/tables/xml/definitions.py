@@ -62,6 +62,7 @@ class Definitions:
     def values(self, row: Element, cells: list[Element], tags: list[str]) -> list[Value]:
         """Return the values of some cells of a row, whose tags these are."""
         known, define = self._known.get, self._define
+        sizes = self.stacks.sizes()
         try:
             values = [
                 define(cell, tag, 0) if (ref := cell.get("ref")) is None else known(ref, _UNDEFINED)
@@ -71,6 +72,7 @@ class Definitions:
                 wrong = next(k for k, value in enumerate(values) if value[0] != tags[k])
                 raise _no_repeat(cells[wrong].get("ref"), tags[wrong], values[wrong])
         except MalformedError as error:
+            self.stacks.cut(sizes)
             raise MalformedError(f"{error}, line {row.sourceline}") from error
         return values
 

@@ -73,6 +73,18 @@ class SymbolTable:
             kept.pop()
         return [-1 - known.setdefault(address, len(known)) for address in kept]
 
+    def sizes(self) -> tuple[int, int, int]:
+        """Return how many frames, stacks and addresses there are, for `cut`."""
+        return len(self._frames), len(self._ends), len(self._addresses)
+
+    def cut(self, sizes: tuple[int, int, int]) -> None:
+        """Forget what was added since there were so many."""
+        frames, stacks, addresses = sizes
+        del self._frames[frames:], self._ends[stacks:]
+        del self._members[self._ends[-1] if stacks else 0 :]
+        while len(self._addresses) > addresses:
+            self._addresses.popitem()
+
     def symbols(self) -> Symbols:
         """Return what was added so far."""
         if not self._ends and not self._frames:
