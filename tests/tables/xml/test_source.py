@@ -96,3 +96,22 @@ def test_what_is_no_export_is_said_to_be_what_it_is(
     tmp_path: Path, content: str, sentence: str
 ) -> None:
     assert sentence in refusal(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        (
+            '<?xml version="1.0"?>\n<trace-toc/>',
+            'Export a table: --xpath \'/trace-toc/run[@number="1"]/data/table[@schema="…"]\'.',
+        ),
+        ("a" * 200, "Unpack it, or make it UTF-8, first."),
+    ],
+)
+def test_what_is_no_export_has_a_hint(tmp_path: Path, content: str, hint: str) -> None:
+    path = tmp_path / "input.xml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_nodes(path)
+    assert caught.value.hint == hint
+    assert ("begins with 'aaa" in caught.value.message) == ("aaa', and no" in caught.value.message)

@@ -53,11 +53,13 @@ def not_an_export(path: Path) -> InputError:
     if not first:
         return InputError(f"{path} is empty.", hint="Export it again.")
     found = (
-        f"is XML with the root <{name}>" if name else f"is not XML; it begins with {first!r:.120}"
+        f"is XML with the root <{name}>" if name else f"is not XML; it begins with {first[:120]!r}"
     )
     return InputError(
         f"{path} {found}, and no export of a table.",
-        hint="Export one with --xpath; what is compressed or UTF-16 has to be made UTF-8 first.",
+        hint='Export a table: --xpath \'/trace-toc/run[@number="1"]/data/table[@schema="…"]\'.'
+        if name
+        else "Unpack it, or make it UTF-8, first.",
     )
 
 
