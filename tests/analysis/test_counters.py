@@ -173,7 +173,6 @@ def test_where_the_trace_says_nothing_the_name_tells_a_percentage() -> None:
         pytest.param(None, "no counter samples", id="no-table"),
         pytest.param(samples({}), "no counter samples", id="no-rows"),
         pytest.param(samples({"RT Unit Active": 0.0}), "only RT Unit Active", id="ray-tracing"),
-        pytest.param(samples({"Frobs": 1.0}), "known here has 10 .* are: Frobs", id="unknown"),
     ],
 )
 def test_what_is_missing_is_said_with_how_to_get_it(
@@ -191,8 +190,18 @@ def test_what_is_missing_is_said_with_how_to_get_it(
 def test_too_few_samples_that_make_sense_have_no_mean(count: int, value: float) -> None:
     table = samples({ALU: value, "Frobs": 1.0}, count=count)
     known = given(gpu_counters=table, gpu_intervals=intervals([(0, 20 * MS)]))
-    with pytest.raises(Unavailable, match=rf"has 10 samples .*: ALU Limiter \({count}\)"):
+    with pytest.raises(Unavailable, match=rf"has 10 samples .* such as ALU Limiter \({count}\)"):
         known["counter_means"]
+
+
+def test_counters_of_no_known_meaning_are_named_by_their_samples() -> None:
+    counts = {"Boing": 2, "Clank": 3, "Ding": 4, "Frobs": 10, "Glurp": 5, "Hiss": 12}
+    table = pd.concat([samples({name: 1.0}, count=count) for name, count in counts.items()])
+    known = given(gpu_counters=table, gpu_intervals=intervals([(0, 20 * MS)]))
+    with pytest.raises(Unavailable) as raised:
+        known["counter_means"]
+    words = "such as Hiss (12), Frobs (10), Glurp (5), Ding (4), Clank (3). Record steady work for "
+    assert str(raised.value).endswith(f"{words}longer, or with another Counter Set.")
 
 
 def test_extremes_are_windows_with_their_value() -> None:

@@ -186,10 +186,12 @@ def counter_means(counter_samples: pd.DataFrame) -> pd.DataFrame:
     columns = ["counter", "kind", "group", "unit", "samples", "mean", "share"]
     table = pd.DataFrame([row for row in means if row], columns=columns)
     if table.empty:
-        there = ", ".join(f"{name} ({len(rows):,})" for name, rows in list(by_counter)[:5])
+        most = by_counter.size().nlargest(5)
+        there = ", ".join(f"{name} ({count:,})" for name, count in most.items())
         raise Unavailable(
             f"no counter that is known here has {FEWEST} samples with values that make sense in "
-            f"the target's work. There are: {there}. Record steady work for longer. {HOW_TO_GET}"
+            f"the target's work. There are samples of counters such as {there}. "
+            f"Record steady work for longer, or with another Counter Set."
         )
     return table
 
