@@ -1,6 +1,9 @@
 """What a user asks to record."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -76,6 +79,24 @@ def test_an_empty_folder_and_a_new_one_are_taken_and_no_other(tmp_path: Path) ->
         with pytest.raises(UsageError, match=said):
             claimed(tmp_path / name, "paged", Provenance())
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("lent", [False, True])
+def test_of_two_who_claim_a_folder_at_once_one_gets_it(lent: bool, tmp_path: Path) -> None:
+    barrier = Barrier(2)
+
+    def take(folder: Path) -> bool:
+        barrier.wait()
+        with suppress(UsageError):
+            return claimed(folder, "paged", Provenance()).folder == folder
+        return False
+
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(50):
+            folder = tmp_path / str(number)
+            if lent:
+                folder.mkdir()
+            assert sorted(pool.map(take, [folder, folder])) == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """What a user asked to record, before a recorder is chosen."""
 
 import errno
+import fcntl
 import math
+import os
 import re
 import shutil
 from collections.abc import Generator, Iterable
@@ -192,19 +194,20 @@ def _is_free(folder: Path) -> bool:
 def _claimed(folder: Path, provenance: Provenance) -> bool:
     """Take a free folder, or make it; return False where it is taken.
 
-    Of several who make a new one at once only one succeeds.
+    Of several who want one at once only one succeeds.
     """
-    with _usable(folder):
-        if not _is_free(folder):
-            return False
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        if not folder.exists():
-            try:
-                folder.mkdir()
-            except FileExistsError:
-                return False
-    Recording(folder).save_provenance(provenance)
-    return True
+    with _usable(folder), suppress(FileExistsError):
+        folder.mkdir(parents=True, exist_ok=folder.is_dir())
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # some file systems have no locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if _is_free(folder):
+                Recording(folder).save_provenance(provenance)
+                return True
+        finally:
+            os.close(handle)
+    return False
 
 
 @contextmanager
