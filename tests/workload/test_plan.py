@@ -108,7 +108,7 @@ def test_of_two_who_claim_a_folder_at_once_one_gets_it(lent: bool, tmp_path: Pat
         ({"command": (), "attach": 7, "method": "launch"}, "contradict each other"),
         ({"repeats": 0}, "--repeats must be at least 1; it is 0."),
         ({"warmup": -1}, "--warmup must be at least 0; it is -1."),
-        ({"time_limit": 0.0}, "--time-limit must be more than 0 s; it is 0 s."),
+        ({"time_limit": 0.0}, "--time-limit must be finite and more than 0 s; it is 0 s."),
         ({"time_limit": float("nan")}, "it is nan s."),
         ({"time_limit": float("inf")}, "it is inf s."),
         ({"counters": "yes"}, "There is no counters 'yes'."),

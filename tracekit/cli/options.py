@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tracekit.base import InputError, UsageError
-from tracekit.workload import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, Workload, find, seconds
+from tracekit.workload import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, Workload, find, plan, seconds
 
 FileCommand = Callable[..., None]
 
@@ -133,11 +133,11 @@ def plan_of(
         int | None, option("PID", "Record a running process.", "--attach", min=1)
     ] = None,
     recorder: Annotated[
-        Literal["auto", "xctrace", "host"],
+        plan.RecorderChoice,
         typer.Option(help="auto is xctrace if available, else host: this machine's CPU."),
     ] = "auto",
     method: Annotated[
-        Literal["auto", "launch", "attach"],
+        plan.MethodChoice,
         typer.Option(help="How xctrace records a workload; attach leaves its warm-up out."),
     ] = "auto",
     template: Annotated[
@@ -148,10 +148,10 @@ def plan_of(
         ),
     ] = None,
     counters: Annotated[
-        Literal["auto", "on", "off"], typer.Option(help="Whether to record GPU counters.")
+        plan.CountersChoice, typer.Option(help="Whether to record GPU counters.")
     ] = "auto",
     telemetry: Annotated[
-        Literal["auto", "macmon", "powermetrics", "ioreg", "off"],
+        plan.TelemetryChoice,
         typer.Option(help="Monitor of the machine's clock, power and heat."),
     ] = "auto",
     time_limit: Annotated[

@@ -30,7 +30,6 @@ from tracekit.base import (
 )
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace import exporting
-from tracekit.record.xctrace.exporting import NO_ROWS, Choose, Seen
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import read_version
 from tracekit.tables import (
@@ -273,17 +272,19 @@ def rows_of_target(
     if rows["target"].any():
         return True, ()
     if rows.empty:
-        return False, (NO_ROWS,)
+        return False, (exporting.NO_ROWS,)
     numbers = ", ".join(map(str, sorted(pids)))
-    said = f"no GPU work of the target (process {numbers}) was recorded. See whether the target was"
-    others = f"{exporting.GPU_INTERVALS} has rows of other processes only: {said}"
-    return False, (f"{others} awake and used Metal.",)
+    said = (
+        f"{exporting.GPU_INTERVALS} has rows of other processes only: no GPU work of the target "
+        f"(process {numbers}) was recorded. See whether the target was awake and used Metal."
+    )
+    return False, (said,)
 
 
 def export(
     recorder: XctraceRecorder,
     recording: Recording,
-    choose: Choose,
+    choose: exporting.Choose,
     progress: Progress,
     *,
     xml: Xml = "asked",
@@ -317,7 +318,7 @@ def export(
     said: tuple[str, ...] = ()
     if exported:
         directly = there - exported
-        seen = Seen(directly - empty, directly & empty)
+        seen = exporting.Seen(directly - empty, directly & empty)
         try:
             said = recorder.export(recording, progress, choose=exporting.only(exported), seen=seen)
         except ToolError as error:

@@ -1,7 +1,6 @@
 from . import plan as plan
 from .calls import Order as Order
 from .calls import Turns as Turns
-from .calls import Variant as Variant
 from .calls import alternate as alternate
 from .calls import backend as backend
 from .calls import step_of as step_of

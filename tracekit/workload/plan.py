@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from tracekit.base import (
     Provenance,
@@ -30,11 +30,15 @@ ANY_PROGRAM = "command"  # the workload that is the program after `--`
 
 _UNFINISHED = ".recording.json.unfinished-"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+RecorderChoice = Literal["auto", "xctrace", "host"]
+MethodChoice = Literal["auto", "launch", "attach"]
+CountersChoice = Literal["auto", "on", "off"]
+TelemetryChoice = Literal["auto", "macmon", "powermetrics", "ioreg", "off"]
 _WORDS = {
-    "recorder": ("auto", "xctrace", "host"),
-    "method": ("auto", "launch", "attach"),
-    "counters": ("auto", "on", "off"),
-    "telemetry": ("auto", "macmon", "powermetrics", "ioreg", "off"),
+    "recorder": get_args(RecorderChoice),
+    "method": get_args(MethodChoice),
+    "counters": get_args(CountersChoice),
+    "telemetry": get_args(TelemetryChoice),
 }
 
 
@@ -83,7 +87,9 @@ def check(plan: Plan) -> None:
         if number is not None and number < fewest:
             raise UsageError(f"--{name} must be at least {fewest}; it is {number}.")
     if not 0 < plan.time_limit < math.inf:
-        raise UsageError(f"--time-limit must be more than 0 s; it is {plan.time_limit:g} s.")
+        raise UsageError(
+            f"--time-limit must be finite and more than 0 s; it is {plan.time_limit:g} s."
+        )
     given = [plan.workload is not None, bool(plan.command), plan.attach is not None]
     if sum(given) != 1:
         raise UsageError(

@@ -12,7 +12,8 @@ import pytest
 
 from small_kernels import kernel, needs_compiler
 from tracekit.base.errors import InputError, KernelError, ToolError, UsageError
-from tracekit.lab.msl.compile import cache_folder, compile_kernel
+from tracekit.lab.msl.compile import cache_folder, compile_kernel, expanded
+from tracekit.lab.msl.compiler import Compiler
 from tracekit.lab.msl.edits import Kernel, with_includes
 from tracekit.lab.msl.program import Program
 
@@ -43,6 +44,15 @@ def test_without_a_compiler_the_error_says_what_to_install(
     with pytest.raises(ToolError, match="takes a C\\+\\+ compiler, and there is none") as caught:
         compile_kernel(simple())
     assert "clang 16" in caught.value.hint or "xcode-select" in caught.value.hint
+
+
+@pytest.mark.processes
+def test_a_preprocessor_that_failed_once_is_asked_again(tmp_path: Path) -> None:
+    fake, told = tmp_path / "g++", tmp_path / "told"
+    fake.write_text(f"#!/bin/sh\n[ -e {told} ] && echo expanded && exit 0; touch {told}; exit 1\n")
+    fake.chmod(0o755)
+    compiler = Compiler(str(fake), "g++ 1")
+    assert [expanded(simple(), compiler).strip() for _ in range(2)] == ["", "expanded"]
 
 
 @pytest.mark.processes

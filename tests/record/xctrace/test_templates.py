@@ -230,6 +230,7 @@ ANSWERS = {
         ({"instruments": "== Standard Instruments ==\nHangs\n"}, "", True),
         ({"help": "--template"}, "", True),
         ({"templates": "== Standard Templates ==\nBlank\n"}, "Metal GPU Counters", False),
+        ({"templates": "Blank, Metal System Trace\n"}, "Metal GPU Counters", False),
     ],
 )
 def test_an_overview_is_what_xctrace_lists(
@@ -243,6 +244,7 @@ def test_an_overview_is_what_xctrace_lists(
     assert (found.gpu_counters, found.metal_system_trace) == (counters, metal)
     assert len(found.remarks) == (1 if metal else 2)
     assert ("--template PATH" in found.remarks[-1]) is not bool(counters)
+    assert metal or ("in a form that is known" in found.remarks[0]) is not bool(found.sections)
     if not said:
         assert found.sections == {
             "Standard Templates": ["Metal System Trace", "Time Profiler"],

@@ -103,12 +103,16 @@ def _plain(lines: list[str]) -> Iterator[int]:
             yield at
 
 
-@lru_cache(maxsize=256)
 def _preprocessed(source: str, compiler: Compiler) -> str:
-    macros = str(SHIM / "prelude.hpp")
     with suppress(ToolError):
-        return compiler.run("-x", "c++", "-E", "-P", "-imacros", macros, "-", given=f"{source}\n")
+        return _run_preprocessor(source, compiler)
     return ""
+
+
+@lru_cache(maxsize=256)
+def _run_preprocessor(source: str, compiler: Compiler) -> str:
+    macros = str(SHIM / "prelude.hpp")
+    return compiler.run("-x", "c++", "-E", "-P", "-imacros", macros, "-", given=f"{source}\n")
 
 
 _CACHED_FOR = 30 * 24 * 3600  # s without use

@@ -50,12 +50,13 @@ def whole(word: str) -> int:
     return int(word)
 
 
-def number(word: str, option: str) -> int | float:
+def number(word: str, option: str, hint: str) -> int | float:
     """Read a number, whole where it is written so; raise UsageError for anything else."""
     for read in (partial(int, base=0), float):
         with suppress(ValueError):
-            return read(word)
-    raise UsageError(f"{option}: {word!r} is no number.")
+            if "nan" not in word.lower():
+                return read(word)
+    raise UsageError(f"{option}: {word!r} is no number.", hint=hint)
 
 
 BFLOAT16 = "bfloat16"
@@ -147,10 +148,10 @@ def _drawn(
     floating = "float" in dtype
     if low is None:
         return random.normal(size=shape) if floating else np.zeros(shape)
-    first = number(low, "--buffer")
+    first = number(low, "--buffer", _HINT)
     if high is None:
         return np.full(shape, first)
-    last = number(high, "--buffer")
+    last = number(high, "--buffer", _HINT)
     if first >= last:
         raise UsageError(f"The range {low}:{high} is empty.", hint="The upper end is left out.")
     if floating:
@@ -268,8 +269,9 @@ def _kernel(file: Path, launch: Launch) -> Kernel:
             hint="Choose one with --function.",
         )
     words = {"true": True, "false": False}
+    hint = "Write true, false or a number, such as --constant 0=true."
     constants = {
-        whole(index): words[value] if value in words else number(value, "--constant")
+        whole(index): words[value] if value in words else number(value, "--constant", hint)
         for index, value in pairs(launch.constants, "--constant").items()
     }
     return Kernel(

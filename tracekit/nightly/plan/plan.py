@@ -248,10 +248,10 @@ class Capture:
     together: bool = True
     warmup: Annotated[int, Meta(ge=0, le=10_000)] = 5
     traced: Annotated[int, Meta(ge=0, le=100)] = 1
-    recorder: Literal["auto", "xctrace", "host"] = "auto"
+    recorder: plan.RecorderChoice = "auto"
     templates: Annotated[Texts, Meta(min_length=1)] = (METAL_SYSTEM_TRACE,)
-    counters: Literal["auto", "on", "off"] = "auto"
-    telemetry: Literal["auto", "macmon", "powermetrics", "ioreg", "off"] = "auto"
+    counters: plan.CountersChoice = "auto"
+    telemetry: plan.TelemetryChoice = "auto"
     time_limit: Annotated[Seconds, Meta(ge=0.1, le=3600)] = 5.0
     parity: Literal["auto", "quick", "full", "off"] = "auto"
     checks: Commands = ()

@@ -185,8 +185,8 @@ def refuse_rivals(found: Iterable[Rival]) -> tuple[str, ...]:
     for rival in found:
         since = f"{datetime.fromtimestamp(rival.created).astimezone():%Y-%m-%d %H:%M:%S}"
         words = f"{rival.name}, process {rival.pid}, runs since {since}"
-        if rival.name != "xctrace" or rival.arguments is None:  # nobody is named: pages quote it
-            warnings.append(
+        if rival.name != "xctrace" or rival.arguments is None:
+            warnings.append(  # nobody is named: pages quote it
                 f"{words}; if it records too, only one of the two has performance data."
             )
         elif "record" in rival.arguments[1:]:

@@ -185,13 +185,21 @@ class XctraceRecorder:
         attempt, report = self._attempt(job, selection)
         if report is not None:
             end_leftovers(reported(report.pid, report.start))
-        run, ended, target = self._open(attempt, job), attempt.ended, job.request.target
+        stopped = False
+        try:
+            run = self._open(attempt, job)
+        except KeyboardInterrupt:
+            run, stopped = TocRun(1), True
+        ended, target = attempt.ended, job.request.target
         launched = isinstance(target, Launch)
         if launched and run.target is not None:
             end_leftovers(reported(run.target.pid))
-        failure = judge(ended, run, launched=launched, report=report)
+        failure = "" if stopped else judge(ended, run, launched=launched, report=report)
         said = warnings(ended)
-        if not any(text.startswith(NO_COUNTERS) for text in said):
+        if stopped:
+            unchecked = "The bundle was saved, but not checked before someone asked to stop."
+            said = (*said, unchecked)
+        elif not any(text.startswith(NO_COUNTERS) for text in said):
             said = (*said, *counter_warnings(selection, run))
         by_us = ended.finished and ended.signals and not ended.interrupted
         why = "The target had ended, so xctrace was asked to stop" if by_us else run.end_reason
@@ -202,7 +210,7 @@ class XctraceRecorder:
             started=run.start_date or began,
             ended=run.end_date or now(),
             end_reason=why or ended.account.stop_line,
-            interrupted=ended.interrupted,
+            interrupted=ended.interrupted or stopped,
             clock=align(run.start_date, report.anchors if report else ()),
             failure=failure,
             hint=report.hint if report is not None and failure else "",
