@@ -156,10 +156,8 @@ def wanted_tables(words: str) -> recorders.Choose:
 
     `needed` stands for what metrics, rules and panels make use of, `all` for everything that
     was recorded. Other words are tables of ours, or schemas of Apple's; the schemas of a table
-    that was not recorded are chosen nevertheless, so that someone says that they are missing.
-
-    Raises:
-        UsageError: A word can be neither.
+    that was not recorded are chosen nevertheless, so that someone says that they are missing. A
+    word that can be neither is a UsageError.
     """
     names = [part.strip() for part in words.split(",") if part.strip()]
     schemas = frozenset(name for name in names if name not in {NEEDED, ALL, *SCHEMAS})

@@ -169,11 +169,7 @@ _GONE = "the run's exports are gone, and only its result is left."
 
 
 def parse_sides(words: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Part `A B`, or `A1 A2 … vs B1 B2 …`, into what was before and what came after.
-
-    Raises:
-        UsageError: It is neither of both.
-    """
+    """Part `A B`, or `A1 A2 … vs B1 B2 …`, into before and after; else raise UsageError."""
     places = [place for place, word in enumerate(words) if str(word) == SEPARATOR]
     if not places and len(words) == 2:  # noqa: PLR2004  one of each side
         return [words[0]], [words[1]]
@@ -188,9 +184,7 @@ def parse_sides(words: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 def read_samples(paths: Sequence[Path]) -> list[Sample]:
     """Read runs: each path is a run's folder or a `result.json`.
 
-    Raises:
-        RecordingError: A path is no run, or the run was not analyzed.
-        InputError: A result cannot be read.
+    One that is no run, or was not analyzed, is a RecordingError; else an InputError says why.
     """
     names = _short_names(paths)
     return [_sample(path, name) for path, name in zip(paths, names, strict=True)]
@@ -203,10 +197,10 @@ def compare_runs(
     *,
     force: bool = False,
 ) -> Comparison:
-    """Compare runs; unlike work is refused unless `force` is set.
+    """Compare runs.
 
-    Raises:
-        UsageError: The runs did other work, were recorded in another way, or one is given twice.
+    Unless `force` is set, other work, another way of recording, and a run that is given twice are
+    refused by a UsageError.
     """
     for side in () if force else (before, after):
         known: dict[tuple[object, ...], str] = {}

@@ -84,11 +84,7 @@ _MOST = 0.3  # where more are odd, they are no accidents but what the values are
 
 
 def middle(changes: Sequence[float], expected: Sequence[float] = ()) -> float:
-    """Return how far `changes` lie from 0; from `expected` where there are any.
-
-    Raises:
-        ValueError: There is no change.
-    """
+    """Return how far `changes`, one at least, lie from 0; from `expected` where there are any."""
     return statistics.median(_compared(changes, expected))
 
 

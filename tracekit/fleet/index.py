@@ -33,10 +33,8 @@ _log = logging.getLogger(__name__)
 def write_index(folder: Path) -> Path:
     """Write the page about all runs of a folder into it; its links lead into their folders.
 
-    A run that cannot be read stands on the page with the reason.
-
-    Raises:
-        RecordingError: There is no such folder, or nothing can be written into it.
+    A run that cannot be read stands on the page with the reason. A folder that is not there, or
+    cannot be written into, is a RecordingError.
     """
     if not folder.is_dir():
         raise RecordingError(

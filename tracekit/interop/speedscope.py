@@ -20,11 +20,7 @@ _UNITS = {"cpu_profile": "nanoseconds", "cycle_profile": "none"}  # of the weigh
 
 
 def write_speedscope(tables: Tables, name: str, redact: Redact, file: BinaryIO) -> None:
-    """Write the samples of threads that have stacks, the busiest thread first.
-
-    Raises:
-        InputError: The run has no samples with stacks.
-    """
+    """Write the samples of threads that have stacks, the busiest first; InputError without any."""
     samples, symbols, unit = _sampled(tables)
     document = {
         "$schema": _SCHEMA,

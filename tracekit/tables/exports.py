@@ -245,10 +245,7 @@ def index(folder: Path) -> ExportIndex:
     """List what the exports of a folder hold, and held that were put away; or a bundle.
 
     Tables that are read directly from a bundle count too, where no file has them. Of an absent
-    folder, nothing.
-
-    Raises:
-        InputError: A note beside the exports cannot be read; a bundle is damaged or unknown.
+    folder, nothing; a note or a bundle that cannot be read is an InputError.
     """
     if is_bundle(folder):
         bundle = opened(folder)
@@ -369,10 +366,8 @@ def meant(
     """Return the run that is meant, and that it was chosen for being the last, where it was.
 
     Without a number it is the last one with tables; None where neither the table of contents nor an
-    export says one. The trace has the `name` in sentences, if not that of the folder.
-
-    Raises:
-        UsageError: There is no such run, or nothing of it was exported.
+    export says one. The trace has the `name` in sentences, if not that of the folder. A run that is
+    not there, or of which nothing was exported, is a UsageError.
     """
     filled = {table.place.run for table in found.every if table.place.run is not None}
     toc = {run.number: run for run in (found.toc.runs if found.toc is not None else ())}

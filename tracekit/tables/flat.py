@@ -66,11 +66,8 @@ def read_pieces(
     """Read all tables of an export, or one of a bundle, into a taker; return their stacks.
 
     Without the table of contents the exact reader knows no tables without a header, and a bundle
-    none of the places of its tables. `only` is the one reader of exports to use.
-
-    Raises:
-        InputError: The file cannot be opened, is no export, or is hostile.
-        IrregularError: `only` is the fast reader, and the export is none that it reads.
+    none of the places of its tables. `only` is the one reader of exports to use: the fast one raises
+    IrregularError where the export is none that it reads. Other trouble is an InputError.
     """
     if isinstance(ref, Stored):
         run, store = ref.open()

@@ -313,11 +313,7 @@ def leave_in_place(bundle: Path, exports: Path) -> None:
     """Write the table of contents of a bundle, and a note that its tables are read from it.
 
     A folder of exports beside the bundle names it without the folder that both are in, so that
-    this can be moved.
-
-    Raises:
-        InputError: It is no bundle, damaged, or of a layout that is not known.
-        RecordingError: The folder cannot be written.
+    this can be moved. A bundle that cannot be read is an InputError.
     """
     opening = opened(bundle)
     beside = bundle.parent == exports.parent
@@ -345,9 +341,7 @@ def said_of_run(bundle: Path, number: int) -> tuple[str, ...]:
 def tables_of_bundle(bundle: Path, only: Choice = OPEN) -> Tables:
     """Return the normalized tables of a run of a bundle; no run is made of it, nothing is kept.
 
-    Raises:
-        UsageError: There is no such run.
-        InputError: It is no bundle, damaged, or of a layout that is not known.
+    A run that is not there is a UsageError, a bundle that cannot be read an InputError.
     """
     run, _ = meant(index(bundle), bundle, only.run)
     target = None if run is None else run.target

@@ -54,10 +54,9 @@ def asked(
 ) -> Generator[tuple[Answer, tuple[str, ...]]]:
     """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
 
-    Yield the answer, and what it does not hold.
-    The answer's rows can be read for as long as the context lasts. Tables that the question names
-    are made first, and `progress` is called with which of which run. Of a
-    bundle that has several runs `number` is the one that is asked; None for the last.
+    Yield the answer, whose rows can be read for as long as the context lasts, and what it does not
+    hold. Tables that the question names are made first, and `progress` is called with which of
+    which run. Of a bundle with several runs `number` is the one that is asked; None for the last.
 
     Raises:
         UsageError: It is no question, or names what there is not.

@@ -196,8 +196,7 @@ def _unfit(clang: str) -> str:
 def _complaints(clang: str, text: str, program: str) -> tuple[Complaint, ...]:
     """Return the errors of a text as OpenCL, each once, in Metal's words; a reason goes with it.
 
-    Raises:
-        ToolError: clang does not judge at all.
+    Where clang does not judge at all, that is a ToolError.
     """
     done = ran([clang, *_ARGUMENTS], f'#line 1 "{_OWN}"\n{prelude(text)}\n{program}')
     if done.returncode != 0 and not _SAID.search(done.stderr):

@@ -174,11 +174,8 @@ _MERGE = Source("paged_merge", ("sums", "stats", "partitions"), ("out",))
 def paged_decode(problem: Problem, *, scale: float, how: Plan | None = None) -> mx.array:
     """Launch a kernel of `kernels/`, and the one that merges if there are several partitions.
 
-    Without Metal this can be traced, by `tracekit.lab.msl.emulation`, not run.
-
-    Raises:
-        UsageError: The kernels have no such head size.
-        ToolError: MLX has no Metal here.
+    Without Metal this can be traced, by `tracekit.lab.msl.emulation`; running it is a ToolError. A
+    head size that the kernels do not have is a UsageError.
     """
     check_head_dim(problem.head_dim)
     how = plan(problem) if how is None else how

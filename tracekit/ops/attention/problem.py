@@ -18,8 +18,7 @@ HEAD_DIMS = (64, 80, 96, 128, 256)
 class Problem:
     """The arrays of one decode call; `tracekit.ops.attention.paged_attention` says what they hold.
 
-    Raises:
-        UsageError: Their shapes or dtypes contradict each other.
+    Shapes or dtypes that contradict each other are a UsageError.
     """
 
     q: mx.array

@@ -261,8 +261,7 @@ class PagedCache:
     def grow(self, tokens: int) -> bool:
         """Take pages for so many more tokens of each context; return whether there were too few.
 
-        Raises:
-            UsageError: A context would be longer than the longest; nothing is changed.
+        Where a context would be longer than the longest, raise UsageError and change nothing.
         """
         size, (_, entries) = self.keys.shape[1], self._tables.shape
         needed = -(-(self.length + tokens) // size)

@@ -102,8 +102,7 @@ class Decoding:
     def error(self) -> float:
         """Return the relative error of the last result, of the first and the last sequence.
 
-        Raises:
-            ToolError: It is larger than the type allows.
+        One that is larger than the type allows is a ToolError.
         """
         assert self._out is not None
         checked = sorted({0, self.sizes.batch - 1})

@@ -82,8 +82,7 @@ def clock(*times: Times) -> Tick:
 def planes(values: Times) -> tuple[int, bytes]:
     """Return how many bytes wide a column is, and its bytes, plane by plane.
 
-    Raises:
-        ValueError: A value is negative.
+    A negative value is a ValueError.
     """
     if values.size and int(values.min()) < 0:
         raise ValueError(f"a packed column holds no negative values, but {values.min()}")
