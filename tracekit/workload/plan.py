@@ -35,10 +35,8 @@ MethodChoice = Literal["auto", "launch", "attach"]
 CountersChoice = Literal["auto", "on", "off"]
 TelemetryChoice = Literal["auto", "macmon", "powermetrics", "ioreg", "off"]
 _WORDS = {
-    "recorder": get_args(RecorderChoice),
-    "method": get_args(MethodChoice),
-    "counters": get_args(CountersChoice),
-    "telemetry": get_args(TelemetryChoice),
+    **{"recorder": get_args(RecorderChoice), "method": get_args(MethodChoice)},
+    **{"counters": get_args(CountersChoice), "telemetry": get_args(TelemetryChoice)},
 }
 
 
@@ -86,10 +84,9 @@ def check(plan: Plan) -> None:
     for name, (number, fewest) in least.items():
         if number is not None and number < fewest:
             raise UsageError(f"--{name} must be at least {fewest}; it is {number}.")
-    if not 0 < plan.time_limit < math.inf:
-        raise UsageError(
-            f"--time-limit must be finite and more than 0 s; it is {plan.time_limit:g} s."
-        )
+    limit = plan.time_limit
+    if not 0 < limit < math.inf:
+        raise UsageError(f"--time-limit must be finite and more than 0 s; it is {limit:g} s.")
     given = [plan.workload is not None, bool(plan.command), plan.attach is not None]
     if sum(given) != 1:
         raise UsageError(

@@ -185,9 +185,8 @@ class XctraceRecorder:
         attempt, report = self._attempt(job, selection)
         if report is not None:
             end_leftovers(reported(report.pid, report.start))
-        stopped = False
         try:
-            run = self._open(attempt, job)
+            run, stopped = self._open(attempt, job), False
         except KeyboardInterrupt:
             run, stopped = TocRun(1), True
         ended, target = attempt.ended, job.request.target
@@ -197,8 +196,7 @@ class XctraceRecorder:
         failure = "" if stopped else judge(ended, run, launched=launched, report=report)
         said = warnings(ended)
         if stopped:
-            unchecked = "The bundle was saved, but not checked before someone asked to stop."
-            said = (*said, unchecked)
+            said = (*said, "The bundle was saved, but not checked before someone asked to stop.")
         elif not any(text.startswith(NO_COUNTERS) for text in said):
             said = (*said, *counter_warnings(selection, run))
         by_us = ended.finished and ended.signals and not ended.interrupted

@@ -48,11 +48,9 @@ class Overview:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What else to know."""
-        no_metal = (
-            "This Xcode lists no template Metal System Trace, so it cannot record GPU work."
-            if self.sections
-            else "xctrace listed no template in a form that is known."
-        )
+        no_metal = "This Xcode lists no template Metal System Trace, so it cannot record GPU work."
+        if not self.sections:
+            no_metal = "xctrace listed no template in a form that is known."
         counters = (
             f"GPU counters are no template: --counters on adds the instrument {GPU_COUNTERS}. "
             "Where a chip rejects its counters, a template file with a counter set may help: "
