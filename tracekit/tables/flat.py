@@ -65,9 +65,10 @@ def read_pieces(
 ) -> Symbols:
     """Read all tables of an export, or one of a bundle, into a taker; return their stacks.
 
-    Without the table of contents the exact reader knows no tables without a header, and a bundle
-    none of the places of its tables. `only` is the one reader of exports to use: the fast one raises
-    IrregularError where the export is none that it reads. Other trouble is an InputError.
+    Without the table of contents the exact reader knows no tables without a header, and a
+    bundle none of the places of its tables. `only` is the one reader of exports to use; the
+    fast one raises IrregularError where the export is none that it reads. Other trouble is an
+    InputError.
     """
     if isinstance(ref, Stored):
         run, store = ref.open()

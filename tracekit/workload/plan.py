@@ -35,8 +35,10 @@ MethodChoice = Literal["auto", "launch", "attach"]
 CountersChoice = Literal["auto", "on", "off"]
 TelemetryChoice = Literal["auto", "macmon", "powermetrics", "ioreg", "off"]
 _WORDS = {
-    **{"recorder": get_args(RecorderChoice), "method": get_args(MethodChoice)},
-    **{"counters": get_args(CountersChoice), "telemetry": get_args(TelemetryChoice)},
+    "recorder": get_args(RecorderChoice),
+    "method": get_args(MethodChoice),
+    "counters": get_args(CountersChoice),
+    "telemetry": get_args(TelemetryChoice),
 }
 
 
