@@ -21,7 +21,8 @@ def work_of(capture: Capture, folder: Path) -> str:
     may change them, and its nights can still be compared. Paths in `folder`, the plan's, count
     relative to it.
     """
-    reference, against = capture.reference, dict[str, Any]()
+    reference = capture.reference
+    against: dict[str, Any] = {}
     if reference is not None:
         against = {
             "workload": reference.workload,
