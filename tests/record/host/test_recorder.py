@@ -37,8 +37,11 @@ def samples(recording: Recording) -> list[Sample]:
 
 
 @pytest.fixture
-def press_ctrl_c() -> Iterator[Press]:
+def press_ctrl_c(request: pytest.FixtureRequest) -> Iterator[Press]:
     """Send SIGINT to this process, as a terminal does, once something is so."""
+    # It may come between the opening of a file of /proc and the `with` that closes it.
+    unclosed = "ignore::pytest.PytestUnraisableExceptionWarning"
+    request.node.add_marker(pytest.mark.filterwarnings(unclosed))
     threads: list[threading.Thread] = []
 
     def press(due: Callable[[], bool]) -> None:
