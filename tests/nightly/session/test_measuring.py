@@ -160,6 +160,8 @@ def _runs(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
+# It may come between the opening of a file of /proc and the `with` that closes it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_leaves_nothing_behind(
     ready: Ready, children: Callable[[], list[psutil.Process]], tmp_path: Path
 ) -> None:

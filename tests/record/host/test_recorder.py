@@ -36,12 +36,13 @@ def samples(recording: Recording) -> list[Sample]:
     return read_samples(recording.host_samples)
 
 
+# An interrupt may come between the opening of a file of /proc and the `with` that closes it.
+_MAY_LEAVE_OPEN = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
 @pytest.fixture
-def press_ctrl_c(request: pytest.FixtureRequest) -> Iterator[Press]:
+def press_ctrl_c() -> Iterator[Press]:
     """Send SIGINT to this process, as a terminal does, once something is so."""
-    # It may come between the opening of a file of /proc and the `with` that closes it.
-    unclosed = "ignore::pytest.PytestUnraisableExceptionWarning"
-    request.node.add_marker(pytest.mark.filterwarnings(unclosed))
     threads: list[threading.Thread] = []
 
     def press(due: Callable[[], bool]) -> None:
@@ -122,6 +123,7 @@ def test_a_worker_that_is_killed_loses_no_step(work: Work, recording: Recording)
     assert recorded.failure.endswith("ended with signal SIGKILL.")
 
 
+@_MAY_LEAVE_OPEN
 def test_ctrl_c_ends_the_worker_and_keeps_all(
     work: Work, recording: Recording, press_ctrl_c: Press
 ) -> None:
@@ -135,6 +137,7 @@ def test_ctrl_c_ends_the_worker_and_keeps_all(
     assert not psutil.pid_exists(report.pid)
 
 
+@_MAY_LEAVE_OPEN
 @pytest.mark.parametrize("timeouts", [Timeouts(signals=PATIENT)])
 def test_a_second_ctrl_c_kills(work: Work, recording: Recording, press_ctrl_c: Press) -> None:
     stuck, told = recording.folder / "stuck", recording.folder / "told"
