@@ -128,15 +128,13 @@ def test_a_mac_with_macmon_tells_everything_and_an_interrupt_leaves_no_monitor(
     tmp_path: Path,
 ) -> None:
     mac = Mac(install_macmon(tmp_path))
-    try:
-        with Watch(machine=mac.machine()) as watch:
-            state = watch.before([7], calibration=1234.0)
-            pid = int((tmp_path / "pid").read_text())
-            assert psutil.pid_exists(pid)
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(60)
-    except KeyboardInterrupt:
-        until_gone(pid)
+    with pytest.raises(KeyboardInterrupt), Watch(machine=mac.machine()) as watch:  # noqa: PT012
+        state = watch.before([7], calibration=1234.0)
+        pid = int((tmp_path / "pid").read_text())
+        assert psutil.pid_exists(pid)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    until_gone(pid)
     assert (watch.monitor, watch.remarks, state.absences) == ("macmon", (), {})
     known = state.readings
     assert (known["calibration"], known["gpu_clock"]) == (1234.0, 1.398e9)

@@ -143,7 +143,7 @@ def _shown(change: Change) -> Shown:
 
 
 def change_words(change: Change) -> str:
-    """Return the change that is judged with its interval, and the measured one where it differs."""
+    """Return the measured change with its interval; at equal pace, that change and the measured."""
     shown = _shown(change)
     paced = change.corrected or change.paired
     size = change.change if paced or change.change is None else change.measured

@@ -134,8 +134,9 @@ class Carrier:
             folder = self.keeper.folder.folder
             ready = self.session.prepared(capture, self.plan, folder, deadline=self.deadline)
             task = stack.enter_context(ready)
-            kind = kind_of(capture, self.plan.file.parent)
-            entry = replace(entry, **task.described, reference_kind=kind)
+            sides, kind = task.described, kind_of(capture, self.plan.file.parent)
+            entry = replace(entry, candidate=sides["candidate"], reference_kind=kind)
+            entry = replace(entry, reference=sides.get("reference"))
             self.keeper.put(entry)
             if task.same_commit:
                 self.progress(f"{capture.name}: {same_code(task.same_commit)}")

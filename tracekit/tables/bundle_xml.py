@@ -129,8 +129,11 @@ class _Elements:
         return self._element("thread", (tid, pid), content(), fmt=words)
 
     def _backtrace(self, tag: str, text: str | None, stack: int | None, symbols: Symbols) -> str:
-        content = (self._frame(number, symbols) for number in _frames(stack, symbols))
-        return SENTINEL if text is None else self._element(tag, stack, content)
+        def content() -> Iterator[str]:
+            for number in _frames(stack, symbols):
+                yield self._frame(number, symbols)
+
+        return SENTINEL if text is None else self._element(tag, stack, content())
 
     def _callstack(self, tag: str, text: str | None, stack: int | None, symbols: Symbols) -> str:
         """Write a stack of addresses, of which the program counter stands behind the others."""
@@ -140,8 +143,9 @@ class _Elements:
             addresses = [column[number].as_py() for number in _frames(stack, symbols)]
             counters = addresses[:1] if words.startswith("PC:") else []
             others = " ".join(map(str, addresses[len(counters) :]))
-            frag = {"fmt": f"frag {stack}"}
-            yield self._element("text-addresses", others, (others,), **frag) if others else SENTINEL
+            fmt = f"frag {stack}"
+            element = self._element
+            yield element("text-addresses", others, (others,), fmt=fmt) if others else SENTINEL
             for counter in counters:
                 yield self._value("text-address", counter, Encoding.INTEGER)
 

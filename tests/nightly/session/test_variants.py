@@ -55,7 +55,7 @@ def test_each_side_says_what_it_is(
         assert "PYTHONPATH" not in prepared.reference.env, "those are modules of another Python"
     assert (side.python, side.cwd) == (Path(sys.executable), tmp_path / "plan")
     assert (said.workload, said.words, said.commit) == ("naps", "naps, slow 2.0", "")
-    assert said.python == ".".join(str(tree) for tree in sys.version_info[:3])
+    assert said.python == ".".join(str(part) for part in sys.version_info[:3])
     assert said.tracekit
     assert reference.words.startswith(f"Python {reference.python} with")
 

@@ -61,10 +61,11 @@ def preview(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     job, after = job_of(plan, at), next_due(at, datetime.now(UTC))
     if scheduler is None:
         line = schedulers.cron_line(job)
-        advice = "Nothing is installed yet: put the line into your crontab with `crontab -e`."
+        advice = "put the line into your crontab with `crontab -e`."
         if (size := len(line.encode())) > _CRON_LONGEST:
             limit = f"many crons take no line of {size} bytes, {_CRON_LONGEST} is the most"
-            advice = f"Install it again with fewer folders in PATH: {limit}."
+            advice = f"{limit}. Ask again with fewer folders in PATH."
+        advice = f"Nothing is installed yet: {advice}"
         return Installation("cron", job, {}, line, after, (*warnings, advice))
     files = schedulers.files_of(scheduler, job)
     return Installation(scheduler.name, job, files, "", after, warnings)
