@@ -1,7 +1,9 @@
-"""`tracekit gate`: what it prints, writes and ends with; and git, which asks it."""
+"""`tracekit gate`: what it prints, writes and ends with, and whom it tells."""
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -182,3 +184,19 @@ def test_several_runs_that_are_worse_are_a_regression(
     assert place["artifactLocation"]["uri"] == "after-0/result.json"
     lenient = tracekit("gate", *words, "--metric", "start_latency_p50", "--threshold", "2")
     assert lenient.code != 1
+
+
+@pytest.mark.processes
+def test_somebody_is_told_of_a_regression_only(
+    outside: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = outside / "told"
+    program = f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read()[:1]); print('sent')"
+    hook = f'{sys.executable} -c "{program}"'
+    argv = [sys.executable, "-m", "tracekit", "gate", "--json", "--on-regression", hook]
+    for night, code in (("good", 0), ("worse", 1)):
+        assert subprocess.run([*argv, night], check=False, cwd=outside).returncode == code
+    assert told.read_text() == "{"
+    printed = capfd.readouterr()
+    assert "sent" in printed.err
+    assert "sent" not in printed.out

@@ -119,12 +119,15 @@ def test_what_was_installed_is_there_again_where_the_next_cannot_be_written(
 ) -> None:
     before, after = job_of(plan, time(2, 30)), job_of(replace(plan, name="other"), time(4, 0))
     add(ours.scheduler, before)
+    [old] = find(ours.scheduler, before.plan)
+    os.utime(old.file, (0, 0))
     (first, *_) = files_of(ours.scheduler, after)
     first.mkdir()
     with pytest.raises(RecordingError, match="cannot be written"):
         add(ours.scheduler, after)
     first.rmdir()
     assert ours.there == ({before.label}, [before.label])
+    assert find(ours.scheduler, before.plan)[0].since.startswith("1970-01-01T00:00:00")
 
 
 def test_an_odd_job_is_read_back_as_it_was_written_and_leaves_nothing(

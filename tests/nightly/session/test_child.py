@@ -120,8 +120,9 @@ def test_a_failure_is_what_it_was_there(
     ],
 )  # fmt: skip
 def test_what_is_no_greeting_is_an_error(pretend: Pretend, script: str, reason: str) -> None:
-    with pytest.raises(ToolError, match=reason):
+    with pytest.raises(ToolError, match=reason) as caught:
         pretend(script).greet(Path("python"))
+    assert ("pip install" in caught.value.hint) is ("No module named" in reason)
 
 
 def test_a_real_one_is_greeted_quoted_and_ended_from_any_thread(
