@@ -39,6 +39,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str | Path, str], None]:
+    """Compare a text with that of a file beside the test; `--update-goldens` writes the file."""
+
+    def compare(name: str | Path, text: str) -> None:
+        file = request.path.parent / name
+        if request.config.getoption("--update-goldens"):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+        assert text == file.read_text(), "`just update` writes it again"
+
+    return compare
+
+
 @pytest.fixture(autouse=True, scope="session")
 def recorders_of_others_are_not_seen() -> Iterator[None]:
     """Let a recording find the recorders that this process started, and not those beside it.
