@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,6 +94,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="how many changes, drawn at random")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tests", action="append", help="folders of tests; else the room's own")
+    parser.add_argument("--tier", action="append", help="tiers of tests; else default, processes")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     os.chdir(ROOT)
@@ -105,22 +107,25 @@ def main() -> int:
     drawn = random.Random(arguments.seed).sample(names, min(arguments.count, len(names)))
     settings = config()
     settings.only_mutate = [str(file) for file in files]
+    tiers = arguments.tier or ["default", "processes"]
+    settings.pytest_add_cli_args += [f"--tier={tier}" for tier in tiers]
     settings.pytest_add_cli_args_test_selection = arguments.tests or [f"tests/{arguments.room}"]
     with _quiet():
         run = mutmut._run  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         run(drawn, arguments.processes)  # as `mutmut run NAME…` does
 
-    survivors = dict[str, str]()
+    statuses = Counter[str]()
     for file in files:
         data = SourceFileMutationData(path=file)
         data.load()
-        for name in drawn:
-            status = status_by_exit_code[data.exit_code_by_key.get(name)]
-            if name in data.exit_code_by_key and status not in FOUND:
-                survivors[name] = status
+        for name in sorted(data.exit_code_by_key.keys() & set(drawn)):
+            status = status_by_exit_code[data.exit_code_by_key[name]]
+            statuses[status] += 1
+            if status not in FOUND:
                 print(f"\n{name}: {status}\n{get_diff_for_mutant(name, path=file)}")
-    found = len(drawn) - len(survivors)
-    print(f"\n{arguments.room}: {found} of {len(drawn)} found, of {len(names)} possible changes.")
+    found = sum(statuses[status] for status in FOUND)
+    ends = ", ".join(f"{count} {status}" for status, count in statuses.items())
+    print(f"\n{arguments.room}: {found} of {len(drawn)} found, of {len(names)} changes; {ends}.")
     return 0
 
 
