@@ -10,11 +10,9 @@ import pytest
 
 from prepared_steps import DECODE
 from prepared_steps import prepared as prepare
-from problems import small_problem
-from tracekit.base.errors import ToolError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.msl.emulation import emulation
-from tracekit.ops.attention.dense import dense_problem
 from tracekit.workload.workload import Step, measured
 
 PREFILL = {"batch": 2, "seq": 24, "q_heads": 4, "kv_heads": 2, "head_dim": 16}
@@ -221,13 +219,6 @@ def test_naive_attention_really_holds_its_scores() -> None:
         assert known["fused"] == 0
 
 
-def test_a_dense_copy_holds_what_the_pages_hold() -> None:
-    pages = small_problem([8], q_heads=1, head_dim=2, max_blocks=2)
-    first = pages.block_tables[0, 0].item()
-    keys = dense_problem(pages, [8]).keys
-    assert keys[0, 0, :4].tolist() == pages.k_pages[first, :, 0].tolist()
-
-
 @on_cpu
 def test_without_metal_the_fused_norm_is_not_said_to_have_run() -> None:
     step = norm()
@@ -252,3 +243,42 @@ def test_both_norms_know_their_error(dtype: str) -> None:
     errors = [value for name, value in known.items() if name.startswith("max_error")]
     assert len(errors) == 2
     assert all(0 < error < BOUNDS[dtype] for error in errors)
+
+
+KV = {
+    "batch": 2, "q_heads": 4, "kv_heads": 2, "head_dim": 64, "prompt": 9, "max_tokens": 40,
+}  # fmt: skip
+HUGE = {"rows": 65536, "dims": 65536, "out_dims": 262144, "dtype": "float32"}
+BASES = {"paged": DECODE, "sdpa": DECODE, "kv-cache": KV}
+
+
+@pytest.mark.parametrize(
+    ("workload", "changes", "sentence"),
+    [
+        ("paged", {"q_heads": 3}, "3 q heads cannot be shared out among 2"),
+        ("paged", {"active_blocks": 5}, "cannot use 5 blocks of 4"),
+        ("paged", {"max_blocks": 65536, "block_size": 1024, "batch": 4096}, "GB"),
+        ("paged", {"batch": 0}, "--batch must be at least 1"),
+        ("paged", {"hd_tile": 12}, "There is no HD_TILE of 12"),
+        ("paged", {"tg_size": 2048}, "--tg-size must be at most 1024"),
+        ("paged", {"kernel": "barriers", "partitions": 2}, "nor partitions"),
+        ("sdpa", {"queries": 17}, "17 queries do not fit into a context of 16"),
+        ("sdpa", {"queries": 0}, "--queries must be at least 1"),
+        ("paged-vs-sdpa", {"against": "mine"}, "--against cannot be"),
+        ("flash", {"q_heads": 3}, "cannot be shared out among 8"),
+        ("flash", {"seq": 131072, "batch": 4096}, "The matrix of scores takes"),
+        ("kv-cache", {"q_heads": 3}, "3 q heads cannot be shared out among 2"),
+        ("kv-cache", {"max_tokens": 10}, "no step is left up to 10"),
+        ("kv-cache", {"max_tokens": 2**20, "batch": 4096}, "GB"),
+        ("rmsnorm-linear", HUGE, "GB"),
+        ("churn", {"every": 0}, "--every must be at least 1"),
+        ("churn", {"size": 7}, "--size must be at least 8"),
+        ("bubbles", {"idle": 1.0}, "--idle must be at most 0.95"),
+    ],
+)
+def test_sizes_that_make_no_sense_are_refused_by_every_workload(
+    workload: str, changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        prepare(workload, **{**BASES.get(workload, {}), **changes})
+    assert sentence in caught.value.message

@@ -1,8 +1,6 @@
-import json
-from collections.abc import Callable
+"""The workload `kv-cache`: what each kind of cache holds, reads and copies, and its errors."""
+
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import mlx.core as mx
 import pytest
@@ -10,8 +8,7 @@ import pytest
 from prepared_steps import prepared
 from tracekit.base.errors import ToolError
 from tracekit.base.tolerances import BOUNDS
-from tracekit.tables.tables import Tables
-from tracekit.workload.workload import REFERENCE, Step
+from tracekit.workload.workload import Step
 
 SMALL = {
     "batch": 2, "q_heads": 4, "kv_heads": 2, "head_dim": 64, "prompt": 9, "max_tokens": 40,
@@ -96,25 +93,3 @@ def test_a_wrong_result_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(mx.fast, wrong, lambda *given, **how: right(*given, **how) + 0.01)
     with pytest.raises(ToolError, match="Attention after 10 tokens is off by 0"):
         prepare()
-
-
-@pytest.mark.processes
-def test_a_capture_shows_growth(tracekit: Callable[..., Any], tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    sizes = (
-        "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --prompt 9 --grow-step 8 "
-        "--max-tokens 100 --dtype float32 --warmup 2 --repeats 30"
-    ).split()
-    done = tracekit("capture", "--workload", "kv-cache", *sizes, "--output", folder)
-    assert done.code == 0, done.err
-    tables = Tables(folder / "exports", frozenset())
-    assert set(tables["spans"]["name"]) - {REFERENCE} == {"grow"}
-    held = tables["gauges"].query("name == 'bytes_held'")["value"]
-    assert held.is_monotonic_increasing
-    grown = held.diff().dropna()
-    assert set(grown % (8 * TOKEN)) == {0}
-    assert grown.sum() > 0
-    results = json.loads((folder / "result.json").read_text())["results"]
-    known = {found["name"]: found["value"] for found in results}
-    assert known["bytes_per_token"] == TOKEN
-    assert known["error_at_end"] < 1e-5

@@ -2,16 +2,21 @@
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
 import pytest
 
 from prepared_steps import prepared as prepare
+from tracekit.analysis.result import Finding
 from tracekit.base.errors import ToolError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.workload.workload import Span, Step, measured
+from tracekit.run import open as open_run
+from tracekit.workload.journal import Phase, WorkloadReport, fold
+from tracekit.workload.workload import REFERENCE, Span, Step, measured
 
 on_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
 
@@ -109,12 +114,9 @@ def test_bubbles_are_a_known_share(cause: str) -> None:
     begun = time.monotonic_ns()
     spans = [span for _ in range(12) for span in step_of(step)]
     lasted = time.monotonic_ns() - begun
-    said = measured(step.finish())["idle_on_purpose"].value
-    assert {span.name for span in spans} == {cause}
-    assert len(spans) == 12
+    assert [span.name for span in spans] == [cause] * 12
     paused = sum(span.end - span.start for span in spans)
-    assert said >= paused / lasted
-    assert 0 < said < 1
+    assert 0 < paused / lasted <= measured(step.finish())["idle_on_purpose"].value < 1
 
 
 @pytest.mark.parametrize(("idle", "least"), [(0.5, 20_000_000), (0.2, 5_000_000)])
@@ -127,11 +129,57 @@ def test_a_pause_follows_from_the_step_before(cause: str, idle: float, least: in
 
 
 def test_no_idle_time_is_no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(_: float) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr("time.sleep", never)
+    monkeypatch.delattr("time.sleep")
     step = prepare("bubbles", idle=0.0, size=32)
     step.begin()
     assert len([span for _ in range(3) for span in step_of(step)]) == 3
     assert step.flops == 2 * 32**3
+
+
+@pytest.fixture
+def found(tracekit: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """Capture a workload; return a rule's finding, the journal, and the steady phase in it."""
+
+    def find(rule: str, workload: str, *options: str) -> tuple[Finding, WorkloadReport, Phase]:
+        how = "--recorder host --warmup 1 --time-limit 60s --workload".split()
+        ran = tracekit("capture", *how, workload, *options, "--output", tmp_path / "run")
+        assert ran.code == 0, ran.err
+        findings = open_run(tmp_path / "run").result.findings
+        [finding] = [finding for finding in findings if finding.rule == rule]
+        report = fold(tmp_path / "run" / "workload.jsonl")
+        return finding, report, next(phase for phase in report.phases if phase.name == "steady")
+
+    return find
+
+
+def own_spans(report: WorkloadReport, steady: Phase) -> list[Span]:
+    """Return what the workload said of the phase: the worker says when it timed reference work."""
+    within = [span for span in report.spans if steady.start <= span.start < steady.end]
+    return [span for span in within if span.name != REFERENCE]
+
+
+@on_cpu
+@pytest.mark.processes
+def test_churn_is_found(found: Callable[..., Any]) -> None:
+    churn = ("churn", "--every", "4", "--size", "64", "--repeats", "9")
+    finding, report, steady = found("pipeline-churn", *churn)
+    assert "By its own count the workload first used 2 of its pipelines" in finding.message
+    compiled = own_spans(report, steady)
+    assert [span.name for span in compiled] == ["compile", "compile"]
+    assert finding.saving == sum(span.end - span.start for span in compiled)
+    assert report.results["pipelines_made"].value == 2
+
+
+@on_cpu
+@pytest.mark.processes
+def test_bubbles_are_found_as_large_as_they_are(found: Callable[..., Any]) -> None:
+    bubbles = ("bubbles", "--idle", "0.5", "--size", "256", "--repeats", "20")
+    finding, report, steady = found("bubbles", *bubbles)
+    steps = [step for step in report.steps if step.phase == "steady"]
+    lasted = steady.end - steady.start
+    truth = 1 - sum(step.completed - step.submitted for step in steps) / lasted
+    assert finding.saving / lasted == pytest.approx(truth, abs=0.02)
+    slept = own_spans(report, steady)
+    assert {span.name for span in slept} == {"sleep"}
+    assert finding.saving >= 0.95 * sum(span.end - span.start for span in slept)
+    assert report.results["idle_on_purpose"].value <= truth + 0.02
