@@ -1,0 +1,56 @@
+"""Files with a check: what is loaded of them, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tracekit.base.errors import InputError, UsageError
+from tracekit.lab.verification.check import Check, Declared, load
+
+HEAD = "from tracekit.lab import Check, check\nimport numpy as np\n"
+GOOD = """
+@check(each={"size": (1, 2), "dtype": ("float16", "float32")})
+def doubled_rows(size: int = 1, dtype: str = "float16", seed: int = 0) -> Check:
+    return Check(run=lambda: np.ones(size), expected=np.ones(size), bound=0)
+"""
+BARE = "@check\ndef bare() -> Check:\n    return Check(lambda: 1, 1, 0)\n"
+
+
+def _declared(folder: Path, text: str) -> Declared:
+    file = folder / "mine.py"
+    file.write_text(HEAD + text)
+    return load(file)
+
+
+def test_every_case_of_a_check_is_tried_unless_one_is_chosen(tmp_path: Path) -> None:
+    declared = _declared(tmp_path, GOOD)
+    assert declared.name == "doubled-rows"
+    made = declared.check({"size": 3})
+    assert (made.run().shape, made.loaded) == ((3,), {})
+    halves = {"size": 5, "dtype": "float16"}
+    assert declared.cases({"size": 5}) == [halves, {"size": 5, "dtype": "float32"}]
+    assert len(declared.cases({})) == 4
+    assert declared.cases({**halves, "seed": 1}) == [{**halves, "seed": 1}]
+    assert _declared(tmp_path, BARE).cases({}) == [{}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has 0 functions marked @check"),
+        (GOOD + BARE, "has 2 functions marked @check"),
+        ("raise SystemExit\n", "cannot be loaded: SystemExit"),
+        ("@check\ndef seven():\n    return 7\n", "returned int, which is no Check"),
+    ],
+)
+def test_a_file_without_one_check_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        _declared(tmp_path, text).check({})
+
+
+@pytest.mark.parametrize("bound", ["1e-5", None, -1e-9, float("nan"), float("inf")])
+def test_a_bound_that_is_none_is_one_sentence(bound: object) -> None:
+    with pytest.raises(UsageError, match="bound of a check must be a number of at least 0; it is"):
+        Check(lambda: 1, 1, bound)
+    assert Check(lambda: 1, 1, np.float32(0)).bound == 0
