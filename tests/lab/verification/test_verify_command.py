@@ -1,4 +1,4 @@
-"""The command as users run it: what it prints, how it ends; the how-to page as it is written."""
+"""The command as users run it: what it prints, how it ends; how-to pages as they are written."""
 
 import json
 import re
@@ -10,22 +10,24 @@ from typing import Any
 import pytest
 
 from tracekit.lab.verification.verify import NOT_PROVEN
+from tracekit.workload.workload import find
 
 pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
 
 Run = Callable[..., Any]
 Write = Callable[..., Path]
-PAGE = Path(__file__).parents[3] / "docs/how-to/verify-a-kernel-without-a-mac.md"
+HOW_TO = Path(__file__).parents[3] / "docs" / "how-to"
+PAGE = (HOW_TO / "verify-a-kernel-without-a-mac.md").read_text()
+OWN = (HOW_TO / "trace-your-own-kernel.md").read_text()
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 LAUNCH = [
     *("--template", "float16_t, 64", "--grid", "64,4", "--threadgroup", "32", "--constant", "0=2"),
     *("--buffer", "in=float16[4,64]", "--buffer", "out=float16[4,64]"),
 ]
+ROWS = "rows=int32[4]=0:4"
 
 
-def test_a_good_check_ends_with_0_and_says_what_is_not_proven(
-    tracekit: Run, row_sums: Write
-) -> None:
+def test_a_good_check_ends_with_0(tracekit: Run, row_sums: Write) -> None:
     ran = tracekit("verify-kernel", row_sums(), "--dtype", "float32", "--rows", "3")
     assert ran.code == 0
     lines = ran.out.splitlines()
@@ -34,20 +36,14 @@ def test_a_good_check_ends_with_0_and_says_what_is_not_proven(
     assert lines[-len(NOT_PROVEN) :] == [f"  {line}" for line in NOT_PROVEN]
 
 
-@pytest.mark.parametrize("made", ["row_sums", "scale"])
-def test_a_kernel_that_never_ends_is_a_defect(
-    tracekit: Run, row_sums: Write, scale: Write, made: str
-) -> None:
-    if made == "row_sums":
-        asked = [row_sums(BARRIER, f"while (lane == 0) {{}} {BARRIER}"), "--dtype", "float32"]
-    else:
-        endless = scale("out[at.y", "while (factor > 0) {} out[at.y")
-        asked = [endless, *LAUNCH, "--buffer", "rows=int32[4]=0:4"]
-    ran = tracekit("verify-kernel", *asked, "--patience", "0.1")
-    assert ran.code == 1
-    [line] = [line for line in ran.out.splitlines() if "runs to its end" in line and "DEF" in line]
-    assert "did not end within 0.1 s and was stopped (order ascending)" in " ".join(line.split())
-    assert "--patience SECONDS gives a launch longer." in ran.out
+def test_a_kernel_that_never_ends_is_a_defect(tracekit: Run, row_sums: Write, scale: Write) -> None:
+    check = [row_sums(BARRIER, f"while (lane == 0) {{}} {BARRIER}"), "--dtype", "float32"]
+    kernel = [scale("out[at.y", "while (factor > 0) {} out[at.y"), *LAUNCH, "--buffer", ROWS]
+    for asked in (check, kernel):
+        ran = tracekit("verify-kernel", *asked, "--patience", "0.1")
+        assert ran.code == 1
+        assert "did not end within 0.1 s and was stopped (order ascending)" in ran.out
+        assert "--patience SECONDS gives a launch longer." in ran.out
 
 
 def test_json_holds_every_answer(tracekit: Run, row_sums: Write) -> None:
@@ -65,30 +61,19 @@ def test_json_holds_every_answer(tracekit: Run, row_sums: Write) -> None:
 
 def test_the_options_of_a_check_are_those_of_the_command(tracekit: Run, row_sums: Write) -> None:
     shown = tracekit("verify-kernel", row_sums(), "--help")
-    assert shown.code == 0
-    assert "--rows" in shown.out
-    assert "Rows." in shown.out
+    assert (shown.code, "--rows" in shown.out, "Rows." in shown.out) == (0, True, True)
     assert tracekit("verify-kernel", row_sums(), "--rows", "0").code == 2
     assert tracekit("verify-kernel", row_sums(), "--columns", "1").code == 2
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
+    for old, new, said in (
         ("    rows: Ann", "    seed: Ann", "'seed', which is an option of tracekit itself"),
         ('"Rows.")] = 4', '"Rows.")]', "lacks its default"),
-    ],
-)
-def test_a_parameter_that_cannot_be_an_option_is_refused(
-    tracekit: Run, row_sums: Write, old: str, new: str, said: str
-) -> None:
-    ran = tracekit("verify-kernel", row_sums(old, new))
-    assert ran.code == 3
-    assert said in ran.err
+    ):
+        ran = tracekit("verify-kernel", row_sums(old, new))
+        assert (ran.code, said in ran.err) == (3, True)
 
 
 def test_a_kernel_of_a_file_is_launched_as_it_is_said(tracekit: Run, scale: Write) -> None:
-    good = tracekit("verify-kernel", scale(), *LAUNCH, "--buffer", "rows=int32[4]=0:4")
+    good = tracekit("verify-kernel", scale(), *LAUNCH, "--buffer", ROWS)
     assert good.code == 0
     assert good.out.startswith("scale.metal scale\n")
     bad = tracekit("verify-kernel", scale(), *LAUNCH, "--buffer", "rows=int32[4]=9")
@@ -116,17 +101,21 @@ def test_a_mistake_is_one_sentence(
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("CXX", raising=False)
     ran = tracekit("verify-kernel", *arguments)
-    assert ran.code == code
-    assert said in ran.err
+    assert (ran.code, said in ran.err) == (code, True)
 
 
-def _blocks(kind: str) -> list[str]:
-    return re.findall(rf"```{kind}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+def _blocks(kind: str, page: str = PAGE) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)
 
 
-def _commands() -> list[list[str]]:
-    text = "\n".join(_blocks("bash")).replace("\\\n", " ")
-    return [shlex.split(line)[3:] for line in text.splitlines() if line]
+def _written(kind: str) -> tuple[Path, str, list[str]]:
+    """Write the page's file here, by the name in its first line; return its text and command."""
+    (text,) = _blocks(kind)
+    file = Path(text.splitlines()[0].split()[1])
+    file.write_text(text)
+    lines = "\n".join(_blocks("bash")).replace("\\\n", " ").splitlines()
+    commands = [shlex.split(line)[3:] for line in lines if line]
+    return file, text, next(words for words in commands if words[1] == file.name)
 
 
 def _without_clang(text: str) -> list[str]:
@@ -139,15 +128,12 @@ def test_the_check_of_the_page_finds_its_missing_barrier(
     tracekit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (check,) = _blocks("python")
-    file = Path(check.splitlines()[0].removeprefix("# "))
-    command = next(words for words in _commands() if words[1] == file.name)
-    file.write_text(check)
+    file, check, command = _written("python")
     ran = tracekit(*command)
     assert ran.code == 1
     shown = _without_clang(_blocks("text")[0])
     assert _without_clang(ran.out)[: len(shown)] == shown
-    assert BARRIER in PAGE.read_text()
+    assert BARRIER in PAGE
     file.write_text(check.replace("    if (lane == 0) {", f"    {BARRIER}\n    if (lane == 0) {{"))
     assert tracekit(*command).code == 0
 
@@ -162,12 +148,29 @@ def test_the_kernel_of_the_page_leaves_its_buffer(
     tracekit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (kernel,) = _blocks("metal")
-    file = Path(kernel.splitlines()[0].removeprefix("// "))
-    file.write_text(kernel)
-    command = next(words for words in _commands() if words[1] == file.name)
+    _, _, command = _written("metal")
     ran = tracekit(*command)
     assert ran.code == 1
     shown = _of_any_threadgroup(_without_clang(_blocks("text")[1]))
     assert _of_any_threadgroup(_without_clang(ran.out))[: len(shown)] == shown
     assert tracekit(*(word.replace("=0:5", "=0:4") for word in command)).code == 0
+
+
+def test_the_kernel_of_ones_own_is_right_and_a_workload(tracekit: Run, tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n# mine/swiglu\.py\n(.*?)```", OWN, re.DOTALL)
+    file, math = tmp_path / "swiglu.py", "float(up[i])"
+    file.write_text(code)
+    done = tracekit("verify-kernel", file)
+    assert done.code == 0, done.out + done.err
+    said, shown = (
+        re.findall(r"^swiglu-check [^:\n]*", text, re.MULTILINE) for text in (done.out, OWN)
+    )
+    assert said == shown
+    assert code.count(math) == 1
+    file.write_text(code.replace(math, "float(up[i + 1])"))
+    done = tracekit("verify-kernel", file, "--dtype", "float32", "--rows", "1")
+    assert done.code == 1
+    assert "access of 4 bytes at offset 400 of buffer 'up' (400 bytes)" in done.out
+    step = find("swiglu", tmp_path).make({"rows": 2, "width": 64, "dtype": "float32"})
+    step.wait(step.submit())
+    assert 0 <= step.results["max_error"] < 1e-5

@@ -89,9 +89,7 @@ def finish(start: Callable[[], subprocess.Popen[str]]) -> Callable[[], tuple[int
 
 
 @pytest.fixture
-def when(
-    report: Callable[[], WorkloadReport],
-) -> Callable[[Callable[[WorkloadReport], bool]], WorkloadReport]:
+def when(report: Callable[[], WorkloadReport]) -> Callable[..., WorkloadReport]:
     """Wait until the journal says something."""
 
     def until(said: Callable[[WorkloadReport], bool]) -> WorkloadReport:

@@ -1,4 +1,4 @@
-"""The hot loop and what hangs on it, in this process, with steps that count."""
+"""A worker in this process: what it is asked, its hot loop and what hangs on it."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import mlx.core as mx
 import pytest
 
-from tracekit.base.errors import RecordingError
+from tracekit.base.errors import InputError, RecordingError
 from tracekit.record.host.recorder import Listener
 from tracekit.workload.journal import WorkloadReport
 from tracekit.workload.worker.loop import (
@@ -21,7 +21,6 @@ from tracekit.workload.worker.loop import (
     Stop,
     budget,
     measure,
-    reference,
 )
 from tracekit.workload.worker.phases import calm_down, capture_steps, note
 from tracekit.workload.worker.spec import Account, Spec
@@ -41,7 +40,7 @@ Report = Callable[[], WorkloadReport]
 
 
 class Counter:
-    """A step that knows what was done with it."""
+    """A step that knows what was done with it: `submit` gives a number, which `wait` takes back."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -49,18 +48,15 @@ class Counter:
         self.on_wait: Callable[[], None] = lambda: None
 
     def submit(self) -> int:
-        """Hand out the number of the call."""
         self.calls.append("submit")
         return len(self.calls)
 
     def wait(self, work: int) -> None:
-        """Take back what the last call handed out."""
         assert work == len(self.calls)
         self.calls.append("wait")
         self.on_wait()
 
     def step(self) -> Step:
-        """Be the step of a workload."""
         return Step(self.submit, self.wait, "cpu", specializations=lambda: frozenset(self.names))
 
 
@@ -84,9 +80,7 @@ def spec(make_spec: Callable[..., Spec]) -> Spec:
     return make_spec(warmup=4, repeats=1)
 
 
-def test_each_step_is_submitted_awaited_and_marked(
-    loop: Loop, counter: Counter, report: Report
-) -> None:
+def test_each_step_is_awaited_and_marked(loop: Loop, counter: Counter, report: Report) -> None:
     assert loop.run("steady", 3, NEVER) == 3
     assert counter.calls == ["submit", "wait"] * 3
     steps = report().steps
@@ -105,9 +99,7 @@ def test_a_deadline_long_past_still_lets_some_steps_be_made(
     assert loop.run("steady", wanted, deadline) == made
 
 
-def test_a_request_to_stop_is_heard_after_the_step(
-    loop: Loop, counter: Counter, report: Report
-) -> None:
+def test_a_stop_is_heard_after_the_step(loop: Loop, counter: Counter, report: Report) -> None:
     def ask() -> None:
         loop.stop.requests += 1
 
@@ -131,9 +123,7 @@ def test_a_pipeline_is_marked_once(loop: Loop, counter: Counter, report: Report)
     assert [made.name for made in report().specializations] == ["a", "b", "c"]
 
 
-def test_a_new_pipeline_starts_the_warm_up_again(
-    loop: Loop, counter: Counter, report: Report
-) -> None:
+def test_new_pipelines_prolong_the_warm_up(loop: Loop, counter: Counter, report: Report) -> None:
     def compile_another() -> None:
         if len(counter.calls) == 6:
             counter.names = {"late"}
@@ -149,9 +139,8 @@ def test_a_warm_up_out_of_time_is_told(
 ) -> None:
     monkeypatch.setattr("tracekit.workload.worker.phases._MOST_WARMUP", 0)
     calm_down(loop, 4)
-    assert len(report().steps) == 1
-    (warning,) = report().warnings
-    assert warning == "The warm-up ended before 4 steps in a row brought no new pipeline."
+    why = "The warm-up ended before 4 steps in a row brought no new pipeline."
+    assert (len(report().steps), report().warnings) == (1, (why,))
 
 
 def test_blocks_take_turns(loop: Loop, counter: Counter, report: Report, spec: Spec) -> None:
@@ -202,21 +191,9 @@ def test_the_measurement_ends_in_time_though_steps_become_slow(
     assert not listener.paused
 
 
-@pytest.mark.parametrize(
-    ("seconds", "expected"), [(None, 1.0), (10.0, 1.0), (60.0, 6.0), (3600.0, 20.0)]
-)
-def test_the_measurement_takes_a_tenth_of_the_limit_up_to_a_bound(
-    spec: Spec, seconds: float | None, expected: float
-) -> None:
-    assert budget(replace(spec, seconds=seconds)) == expected
-
-
-def test_the_report_is_saved_at_each_phase(account: Account, tmp_path: Path) -> None:
-    account.enter("prepare", "preparing")
-    account.enter("steady", "steady")
-    saved = (tmp_path / "workload.json").read_text()
-    assert '"state": "steady"' in saved
-    assert '"name": "prepare"' in saved
+def test_the_measurement_takes_a_tenth_of_the_limit_up_to_a_bound(spec: Spec) -> None:
+    limits = (None, 10.0, 60.0, 3600.0)
+    assert [budget(replace(spec, seconds=limit)) for limit in limits] == [1.0, 1.0, 6.0, 20.0]
 
 
 def test_what_a_step_tells_is_marked_with_it(account: Account, report: Report) -> None:
@@ -226,11 +203,8 @@ def test_what_a_step_tells_is_marked_with_it(account: Account, report: Report) -
     Loop(step, account, Stop()).run("steady", 2, NEVER)
     found = report()
     assert [(mark.variant, mark.tokens) for mark in found.steps] == [("sdpa", 3)] * 2
-    assert (found.spans, found.gauges, found.requests) == (
-        (span,) * 2,
-        (gauge,) * 2,
-        (request,) * 2,
-    )
+    assert found.spans == (span, span)
+    assert (found.gauges, found.requests) == ((gauge, gauge), (request, request))
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -253,6 +227,7 @@ def test_captured_steps_lie_between_start_and_stop(
         capture_steps(loop, metal, path, 2)
     assert counter.calls == ["start", *["submit", "wait"] * (1 if fails else 2), "stop"]
     assert (report().state, report().steps) == ("capturing", ())
+    assert '"state": "capturing"' in (tmp_path / "workload.json").read_text()  # saved at each phase
     with pytest.raises(RecordingError, match="never written over"):
         capture_steps(loop, metal, path, 2)
 
@@ -280,13 +255,6 @@ def test_the_workloads_own_reference_goes_first(loop: Loop, report: Report) -> N
     loop.mark_report(StepReport(gauges=(Gauge(REFERENCE, 7.0, 5, "ns"),)))
     Reference(lambda: None, "Python").take(loop)
     assert [gauge.source for gauge in report().gauges] == ["workload", "workload"]
-
-
-def test_reference_work_lies_before_a_step_and_not_in_it(loop: Loop, report: Report) -> None:
-    loop.between = reference().take
-    loop.run("steady", 1, NEVER)
-    [span], [step] = report().spans, report().steps
-    assert span.start < span.end <= step.start
 
 
 PACED = """
@@ -320,7 +288,9 @@ def test_a_worker_does_reference_work_in_steady_steps_on_a_cpu_only(
     assert {gauge.source for gauge in said.gauges} == sources
     steady = next(phase for phase in said.phases if phase.name == "steady")
     assert bool(said.spans) == (sources == {"tracekit (MLX)"})
-    assert all(steady.start <= span.start < span.end for span in said.spans)
+    for span in said.spans:
+        assert steady.start <= span.start < span.end
+        assert all(span.end <= step.start or step.completed <= span.start for step in said.steps)
 
 
 SERVES = """
@@ -379,10 +349,29 @@ def test_peaks_of_mlx_count_from_note_to_note(
     assert calm["mlx_peak"].bytes - calm["mlx_active"].bytes < 4_000_000
     assert busy["mlx_cache"].bytes >= 0
     assert busy["resident"].at <= calm["resident"].at
+    monkeypatch.setitem(sys.modules, "mlx.core", SimpleNamespace(get_active_memory=lambda: 7))
+    older = {what: (level.bytes, level.reason) for what, level in noted("older").items()}
+    assert (older["mlx_active"], older["mlx_peak"]) == ((7, ""), (None, "this MLX does not say"))
     monkeypatch.delitem(sys.modules, "mlx.core")
     without = noted("without")
-    assert (without["mlx_active"].bytes, without["mlx_active"].reason) == (
-        None,
-        "MLX is not loaded",
-    )
+    assert (without["mlx_peak"].bytes, without["mlx_peak"].reason) == (None, "MLX is not loaded")
     assert without["resident"].bytes > 1_000_000
+
+
+def test_a_spec_is_saved_and_read_back(tmp_path: Path, make_spec: Callable[..., Spec]) -> None:
+    given = {"parameters": {"batch": 4, "dtype": "float16"}, "go_file": tmp_path / "go"}
+    spec = make_spec(**given, repeats=7, seconds=1.5, measure_overhead=True, lifeline=True)
+    assert Spec.load(tmp_path / "worker.json") == spec
+    for text in ("", "[]", '{"name": "naps"}', "\x00"):
+        (tmp_path / "worker.json").write_text(text)
+        with pytest.raises(InputError, match="does not tell a worker what to do"):
+            Spec.load(tmp_path / "worker.json")
+
+
+@pytest.mark.parametrize(
+    ("steps", "seconds"), [(0, 1.0), (10, 1.0), (20, 1.1), (100, 5.5), (110, 6.0), (1000, 6.0)]
+)
+def test_wanted_steps_prolong_a_steady_phase_up_to_six_times(
+    spec: Spec, steps: int, seconds: float
+) -> None:
+    assert replace(spec, seconds=1.0, steps=steps).steady(50_000_000) == round(seconds * 1e9)
