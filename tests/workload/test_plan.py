@@ -1,4 +1,4 @@
-"""What a user asks to record."""
+"""What a user asks to record, and where."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -111,14 +111,14 @@ def test_of_two_who_claim_a_folder_at_once_one_gets_it(lent: bool, tmp_path: Pat
         ({"time_limit": 0.0}, "--time-limit must be finite and more than 0 s; it is 0 s."),
         ({"time_limit": float("nan")}, "it is nan s."),
         ({"time_limit": float("inf")}, "it is inf s."),
-        ({"counters": "yes"}, "There is no counters 'yes'."),
-        ({"recorder": "hots"}, "There is no recorder 'hots'."),
-        ({"method": "start"}, "There is no method 'start'."),
-        ({"telemetry": "on"}, "There is no telemetry 'on'."),
+        ({"counters": "yes"}, "--counters cannot be 'yes'. There are: auto, on, off."),
+        ({"recorder": "hots"}, "--recorder cannot be 'hots'. Did you mean host?"),
+        ({"method": "start"}, "--method cannot be 'start'."),
+        ({"telemetry": "macmn"}, "--telemetry cannot be 'macmn'. Did you mean macmon?"),
     ],
 )
 def test_a_plan_that_cannot_be_followed_is_refused(given: dict[str, Any], said: str) -> None:
     check(Plan(command=("ls",), repeats=1, warmup=0, time_limit=0.001))
     with pytest.raises(UsageError) as caught:
         check(Plan(**{"command": ("ls",), **given}))
-    assert said in caught.value.message
+    assert said in f"{caught.value.message} {caught.value.hint}"

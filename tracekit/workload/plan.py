@@ -19,7 +19,7 @@ from tracekit.base import (
     RecordingError,
     TracekitError,
     UsageError,
-    require,
+    nearest,
     require_apart,
 )
 from tracekit.workload.workload import Workload
@@ -34,12 +34,6 @@ RecorderChoice = Literal["auto", "xctrace", "host"]
 MethodChoice = Literal["auto", "launch", "attach"]
 CountersChoice = Literal["auto", "on", "off"]
 TelemetryChoice = Literal["auto", "macmon", "powermetrics", "ioreg", "off"]
-_WORDS = {
-    "recorder": get_args(RecorderChoice),
-    "method": get_args(MethodChoice),
-    "counters": get_args(CountersChoice),
-    "telemetry": get_args(TelemetryChoice),
-}
 
 
 @dataclass(frozen=True)
@@ -80,10 +74,15 @@ class Plan:
 
 def check(plan: Plan) -> None:
     """Raise UsageError unless the plan says just one thing to record, and how."""
-    for name, words in _WORDS.items():
-        require(getattr(plan, name), words, name, otherwise=f"It is one of {', '.join(words)}.")
-    least = {"repeats": (plan.repeats, 1), "warmup": (plan.warmup, 0), "steps": (plan.steps, 0)}
-    for name, (number, fewest) in least.items():
+    for name, said, choice in (
+        ("recorder", plan.recorder, RecorderChoice),
+        ("method", plan.method, MethodChoice),
+        ("counters", plan.counters, CountersChoice),
+        ("telemetry", plan.telemetry, TelemetryChoice),
+    ):
+        if said not in get_args(choice):
+            raise UsageError(f"--{name} cannot be {said!r}.", hint=nearest(said, get_args(choice)))
+    for name, number, fewest in (("repeats", plan.repeats, 1), ("warmup", plan.warmup, 0)):
         if number is not None and number < fewest:
             raise UsageError(f"--{name} must be at least {fewest}; it is {number}.")
     limit = plan.time_limit
