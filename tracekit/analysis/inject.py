@@ -56,7 +56,8 @@ def inject(
         why = "" if judges_damage else lost(name)
         if why:
             raise Unavailable(why)
-        arguments[name], optional = None, type(None) in get_args(parameter.annotation)
+        arguments[name] = None
+        optional = type(None) in get_args(parameter.annotation)
         try:
             arguments[name] = tables[name]
         except KeyError as missing:

@@ -239,8 +239,7 @@ def _timed(queue: Queue, calls: Sequence[Call]) -> Dispatch:
         bindings = [
             {index: queue.buffer(held) for index, held in content.items()} for content in contents
         ]
-        sizes = {"grid": source.grid, "threadgroup": (x, y, z)}
-        return queue.time(source.function, state, bindings, **sizes)
+        return queue.time(source.function, state, bindings, grid=source.grid, threadgroup=(x, y, z))
     except (AttributeError, TypeError, ValueError) as error:
         # What PyObjC raises for a method that is not there, or takes something else.
         raise unavailable(

@@ -1,6 +1,7 @@
 """RMSNorm and the linear layer after it: fused, separate, their reference and traffic."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -172,15 +173,14 @@ def fused_kernel(problem: NormProblem) -> mx.array:
     tile = tile_of(problem)
     across = -(-problem.outputs // tile.columns)
     with needing_metal("`tracekit.ops.norm.compiled` does the same with MLX's own ops."):
+        arrays = [padded(array) for array in (problem.x, problem.gain, problem.weight)]
+        template: dict[str, Any] = {
+            "T": problem.dtype, "ROWS": tile.rows, "COLUMNS": COLUMNS,
+            "VEC": tile.vec, "SIMDGROUPS": SIMDGROUPS,
+        }  # fmt: skip
         (out,), _ = _SOURCE.launch(
-            (
-                *(padded(array) for array in (problem.x, problem.gain, problem.weight)),
-                *(problem.rows, problem.dims, problem.outputs, float(problem.eps)),
-            ),
-            [
-                *(("T", problem.dtype), ("ROWS", tile.rows), ("COLUMNS", COLUMNS)),
-                *(("VEC", tile.vec), ("SIMDGROUPS", SIMDGROUPS)),
-            ],
+            [*arrays, problem.rows, problem.dims, problem.outputs, float(problem.eps)],
+            list(template.items()),
             (across * SIMDGROUPS * LANES, -(-problem.rows // tile.rows), 1),
             SIMDGROUPS * LANES,
             [((problem.rows, problem.outputs), problem.dtype)],

@@ -191,12 +191,19 @@ def emulation(
     launches: list[Launched] = []
 
     def run(call: Call) -> list[mx.array]:
-        source, there = call.source, call.inputs | call.outputs
+        source = call.source
         program = _program(source.text, source.function, source.template, source.name, checked)
+        arrays = call.inputs | call.outputs
         names = [asked.name for asked in program.parameters if asked.kind == "buffer"]
-        sizes = {"grid": source.grid, "threadgroup": source.threadgroup}
-        how: Any = {"order": order, "seed": seed, "lenient": lenient, "patience": patience}
-        statistics = program.run({name: there[name] for name in names}, **sizes, **how)
+        statistics = program.run(
+            {name: arrays[name] for name in names},
+            grid=source.grid,
+            threadgroup=source.threadgroup,
+            order=order,
+            seed=seed,
+            lenient=lenient,
+            patience=patience,
+        )
         launches.append(Launched(source.kernel, statistics))
         return call.results()
 

@@ -68,18 +68,24 @@ def note(account: "Account | Notes", phase: str, *, thorough: bool = False) -> N
     `phase` is the one that is over, or "baseline". A `thorough` look asks `vmmap` too, where there
     is one: that takes its time, and may pause this process.
     """
-    at, core = time.monotonic_ns(), sys.modules.get("mlx.core")
-    levels: dict[str, int | None] = {"resident": psutil.Process().memory_info().rss}
-    readers = {what: getattr(core, name, None) for what, name in _MLX.items()}
-    levels |= {what: read() if read else None for what, read in readers.items()}
-    levels |= sampler.read_vmmap(os.getpid()) if thorough else {}
-    no_vmmap = "vmmap does not say" if sys.platform == "darwin" else "vmmap is a program of macOS"
-    for what, level in levels.items():
-        no_mlx = "this MLX does not say" if core else "MLX is not loaded"
-        why = no_mlx if what in _MLX else no_vmmap
-        reason = why if level is None else ""
+    at = time.monotonic_ns()
+
+    def mark(what: str, level: int | None, unknown: str) -> None:
+        reason = unknown if level is None else ""
         account.mark("memory", phase=phase, what=what, bytes=level, at=at, reason=reason)
-    getattr(core, "reset_peak_memory", lambda: None)()
+
+    mark("resident", psutil.Process().memory_info().rss, "")
+    core: Any = sys.modules.get("mlx.core")
+    no_mlx = "this MLX does not say" if core else "MLX is not loaded"
+    for what, name in _MLX.items():
+        read = getattr(core, name, None)
+        mark(what, read() if read else None, no_mlx)
+    no_vmmap = "vmmap does not say" if sys.platform == "darwin" else "vmmap is a program of macOS"
+    if thorough:
+        for what, level in sampler.read_vmmap(os.getpid()).items():
+            mark(what, level, no_vmmap)
+    if hasattr(core, "reset_peak_memory"):
+        core.reset_peak_memory()
 
 
 _MOST_WARMUP = 60 * SECOND

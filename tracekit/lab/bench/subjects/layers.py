@@ -43,7 +43,8 @@ def _into_pages(
     places: Sequence[tuple[mx.array, mx.array | int]],
 ) -> Prepared:
     """Write `count` rows of keys and of values; `places` are tables and positions, in turns."""
-    problem, (rows, size) = inputs.problems[0], _rows(inputs, count)
+    problem = inputs.problems[0]
+    rows, size = _rows(inputs, count)
     # pages that only this subject writes to: whoever held a view would make MLX copy them
     pools = [problem.k_pages * 1, problem.v_pages * 1]
     mx.eval(pools, places)
@@ -59,7 +60,8 @@ def _into_pages(
 
 def _append_concat(inputs: Inputs) -> Prepared:
     """Put one row for each sequence behind its context, as a cache without room does."""
-    batch, (rows, size) = inputs.shape.batch, _rows(inputs, inputs.shape.batch)
+    batch = inputs.shape.batch
+    rows, size = _rows(inputs, batch)
     ends = [rows[:, :, None], rows[:, :, None]]
 
     def turn(number: int, _: object) -> list[mx.array]:
