@@ -1,6 +1,7 @@
 """The open loop on a simulated clock: who is served next, and what a tick tells."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -9,74 +10,174 @@ from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
 from tracekit.ops.cache.caches import Blocks
-from tracekit.ops.serving.engine import LONGEST_IDLE, RunningSequence, Scheduler
+from tracekit.ops.serving.engine import (
+    LONGEST_IDLE,
+    Chunk,
+    Clock,
+    Engine,
+    RunningSequence,
+    Scheduler,
+)
 from tracekit.ops.serving.load import Job
-from tracekit.workload.workload import IDLE
+from tracekit.workload.workload import IDLE, Gauge, Request, StepReport
 
 MS = 1_000_000
-Make = Callable[..., Any]
 
 
-def test_latency_counts_from_the_schedule_however_late_the_loop_sees_it(rig: Make) -> None:
-    one = rig([(0, 8, 2), (1, 8, 1)], prefill=100 * MS).run()
-    late = one.requests[1]
-    assert late.scheduled == one.begun + 1 * MS
-    assert late.admitted == one.begun + 100 * MS
-    assert [gauge.value for gauge in one.gauges("arrival_lateness")] == [0, 99 * MS]
+def scheduler_of(
+    *, slots: int = 2, blocks: int = 8, block_size: int = 4, chunk: int = 4
+) -> Scheduler:
+    pool = Blocks(blocks)
+    return Scheduler(slots=slots, blocks=pool, block_size=block_size, prefill_chunk=chunk)
+
+
+@dataclass
+class Device:
+    """Work that takes time once it is waited for, on a clock that stands still otherwise.
+
+    It notes which tokens of each request are in the cache, and checks what it is asked.
+    """
+
+    prefill: int = 4 * MS
+    decode: int = 2 * MS
+    time: int = 1_000 * MS
+    written: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+
+    def pause(self, nanoseconds: int) -> None:
+        """Let time pass, and a little more, as an operating system does."""
+        self.time += nanoseconds + 1_000
+
+    def write_prompt(self, chunk: Chunk) -> None:
+        tokens = self.written.setdefault(chunk.sequence.job.number, [])
+        tokens += range(chunk.first, chunk.first + chunk.count)
+
+    def write_tokens(self, decoding: Sequence[RunningSequence]) -> None:
+        for sequence in decoding:
+            self.written[sequence.job.number].append(sequence.context - 1)
+
+    def attend_prompt(self, chunk: Chunk) -> int:
+        assert self.written[chunk.sequence.job.number] == list(range(chunk.first + chunk.count))
+        return self.prefill
+
+    def attend_tokens(self, decoding: Sequence[RunningSequence]) -> int:
+        for sequence in decoding:
+            assert self.written[sequence.job.number] == list(range(sequence.context))
+        return self.decode
+
+    def wait(self, handed_over: int) -> None:
+        self.time += handed_over
+
+
+class Rig:
+    """An engine for jobs, given as (at in ms, prompt, output), and all that it told."""
+
+    def __init__(
+        self,
+        *jobs: tuple[float, int, int],
+        limits: dict[tuple[str, str], float] | None = None,
+        prefill: int = 4 * MS,
+        **sizes: int,
+    ) -> None:
+        self.device = Device(prefill)
+        self.scheduler = scheduler_of(**{"slots": 4, "blocks": 32, "chunk": 8, **sizes})
+        schedule = [Job(i, round(at * MS), *tokens) for i, (at, *tokens) in enumerate(jobs)]
+        clock = Clock(lambda: self.device.time, self.device.pause)
+        self.engine = Engine(
+            schedule, self.scheduler, self.device, clock, limits, rehearsal=iter(())
+        )
+        self.told: list[StepReport] = []
+        self.results: dict[str, Any] = {}
+        self.begun = self.device.time
+        self.engine.begin()
+
+    def tick(self) -> StepReport:
+        self.engine.wait(self.engine.submit())
+        self.told.append(self.engine.tell())
+        return self.told[-1]
+
+    def run(self, until: int = 1 << 62) -> "Rig":
+        """Tick until everything is served, or until a time of the simulated clock."""
+        while not self.engine.exhausted() and self.device.time < until:
+            self.tick()
+            assert len(self.told) < 100_000, "the engine does not come to an end"
+            active = self.scheduler.active
+            owned = [block for request in active for block in request.blocks]
+            assert len(set(owned)) == len(owned) == self.scheduler.blocks.used
+            assert len({request.slot for request in active}) == len(active) <= self.scheduler.slots
+        self.results = self.engine.finish()
+        self.told.append(self.engine.leave())
+        return self
+
+    @property
+    def requests(self) -> dict[int, Request]:
+        """All requests that were told of, by number; none twice."""
+        told = [request for tick in self.told for request in tick.requests]
+        assert len({request.number for request in told}) == len(told)
+        return {request.number: request for request in told}
+
+    def gauges(self, name: str) -> list[float]:
+        """Return the readings of a level."""
+        return [gauge.value for tick in self.told for gauge in tick.gauges if gauge.name == name]
+
+
+def test_latency_counts_from_the_schedule_however_late_the_loop_sees_it() -> None:
+    rig = Rig((0, 8, 2), (1, 8, 1), prefill=100 * MS).run()
+    late = rig.requests[1]
+    assert (late.scheduled, late.admitted) == (rig.begun + 1 * MS, rig.begun + 100 * MS)
+    assert rig.gauges("arrival_lateness") == [0, 99 * MS]
     assert late.tokens[0] - late.scheduled > 199 * MS
-    assert one.results["arrival_lateness_max"].value == 99 * MS
-    assert one.results["arrival_lateness_p50"].value == 49.5 * MS
+    assert rig.results["arrival_lateness_max"].value == 99 * MS
+    assert rig.results["arrival_lateness_p50"].value == 49.5 * MS
 
 
-def test_a_tick_without_anybody_waits_for_the_next_arrival_and_says_so(rig: Make) -> None:
-    one = rig([(30, 4, 1)]).begin()
-    told = one.tick()
+def test_a_tick_without_anybody_waits_for_the_next_arrival_and_says_so() -> None:
+    rig = Rig((30, 4, 1))
+    told = rig.tick()
     assert (told.variant, told.tokens) == (IDLE, 0)
     [span] = told.spans
-    assert (span.name, span.start) == (IDLE, one.begun)
-    assert span.end == one.begun + 30 * MS + 1_000
-    assert one.tick().tokens == 1
-    assert one.requests[0].state == "completed"
+    assert (span.name, span.start) == (IDLE, rig.begun)
+    assert span.end == rig.begun + 30 * MS + 1_000
+    assert rig.tick().tokens == 1
+    assert rig.requests[0].state == "completed"
 
 
-def test_no_wait_is_so_long_that_a_stop_would_not_be_heard(rig: Make) -> None:
-    one = rig([(170, 4, 1)]).begin()
-    waits = [one.tick() for _ in range(4)]
+def test_no_wait_is_so_long_that_a_stop_would_not_be_heard() -> None:
+    rig = Rig((170, 4, 1))
+    waits = [rig.tick() for _ in range(4)]
     assert {told.variant for told in waits} == {IDLE}
-    assert all(
-        span.end - span.start <= LONGEST_IDLE + 1_000 for told in waits for span in told.spans
-    )
-    assert one.tick().variant == ""
+    lengths = [span.end - span.start for told in waits for span in told.spans]
+    assert max(lengths) <= LONGEST_IDLE + 1_000
+    assert rig.tick().variant == ""
 
 
-def test_what_is_not_complete_at_the_end_is_told_as_unfinished(rig: Make) -> None:
-    one = rig([(0, 4, 50), (1, 4, 50), (2, 4, 50), (9_000, 4, 1)], slots=1)
-    one.run(until=one.clock.time + 30 * MS)
-    states = {number: request.state for number, request in one.requests.items()}
-    assert states == {0: "unfinished", 1: "unfinished", 2: "unfinished"}
-    assert len(one.requests[0].tokens) > 0
-    assert one.requests[1].admitted is None
-    assert one.results["arrivals_after_the_end"].value == 1
-    assert one.engine.exhausted()
+def test_what_is_not_complete_at_the_end_is_told_as_unfinished() -> None:
+    rig = Rig((0, 4, 50), (1, 4, 50), (2, 4, 50), (9_000, 4, 1), slots=1)
+    rig.run(until=rig.begun + 30 * MS)
+    states = {number: request.state for number, request in rig.requests.items()}
+    assert states == dict.fromkeys((0, 1, 2), "unfinished")
+    assert len(rig.requests[0].tokens) > 0
+    assert rig.requests[1].admitted is None
+    assert rig.results["arrivals_after_the_end"].value == 1
+    assert rig.engine.exhausted()
 
 
-def test_an_arrival_that_was_due_but_not_seen_counts_as_unfinished(rig: Make) -> None:
-    one = rig([(0, 4, 9), (5, 4, 9), (900, 4, 9)], prefill=20 * MS).begin()
-    one.tick()
-    results = one.engine.finish()
+def test_an_arrival_that_was_due_but_not_seen_counts_as_unfinished() -> None:
+    rig = Rig((0, 4, 9), (5, 4, 9), (900, 4, 9), prefill=20 * MS)
+    rig.tick()
+    results = rig.engine.finish()
     assert results["arrivals_after_the_end"].value == 1
     assert results["arrival_lateness_max"].value == 15 * MS
-    one.clock.time += 1_000 * MS
-    assert sorted(request.number for request in one.engine.leave().requests) == [0, 1]
+    rig.device.time += 1_000 * MS
+    assert sorted(request.number for request in rig.engine.leave().requests) == [0, 1]
 
 
-def test_levels_are_told_when_they_change_and_limits_once(rig: Make) -> None:
-    limits = {("limit_blocks", "count"): 32.0, ("limit_ttft", "ns"): 5e6}
-    one = rig([(0, 8, 20)], limits=limits).run()
-    assert [gauge.value for gauge in one.gauges("used_blocks")] == [7, 0]
-    assert [gauge.value for gauge in one.gauges("free_blocks")] == [25, 32]
-    assert [gauge.value for gauge in one.gauges("active_sequences")] == [1, 0]
-    assert [(gauge.value, gauge.unit) for gauge in one.gauges("limit_ttft")] == [(5e6, "ns")]
+def test_levels_are_told_when_they_change_and_limits_once() -> None:
+    rig = Rig((0, 8, 20), limits={("limit_blocks", "count"): 32.0, ("limit_ttft", "ns"): 5e6}).run()
+    assert rig.gauges("used_blocks") == [7, 0]
+    assert rig.gauges("free_blocks") == [25, 32]
+    assert rig.gauges("active_sequences") == [1, 0]
+    assert Gauge("limit_ttft", 5e6, rig.begun, "ns") in rig.told[0].gauges
+    assert rig.gauges("limit_ttft") == [5e6]
 
 
 @settings(max_examples=60, deadline=None)
@@ -85,94 +186,72 @@ def test_levels_are_told_when_they_change_and_limits_once(rig: Make) -> None:
         st.tuples(st.integers(0, 400), st.integers(1, 60), st.integers(1, 12)),
         min_size=1,
         max_size=25,
-    ),
+    ).map(sorted),
     st.integers(1, 5),
     st.integers(4, 24),
     st.integers(1, 16),
 )
 def test_whatever_comes_is_accounted_for(
-    rig: Make, jobs: list[tuple[int, int, int]], slots: int, blocks: int, chunk: int
+    jobs: list[tuple[int, int, int]], slots: int, blocks: int, chunk: int
 ) -> None:
-    one = rig(sorted(jobs), slots=slots, blocks=blocks, chunk=chunk).run()
-    told = one.requests
+    rig = Rig(*jobs, slots=slots, blocks=blocks, chunk=chunk).run()
+    told = rig.requests
     assert sorted(told) == list(range(len(jobs)))
-    admitted = [request for _, request in sorted(told.items()) if request.admitted is not None]
-    assert [request.admitted for request in admitted] == sorted(one.admitted for one in admitted)
-    for number, (at, prompt, output) in enumerate(sorted(jobs)):
+    admitted = [told[number].admitted for number in sorted(told)]
+    assert sorted(filter(None, admitted)) == list(filter(None, admitted))
+    for number, (at, prompt, output) in enumerate(jobs):
         request = told[number]
         fits = -(-(prompt + output) // 4) <= blocks
         assert request.state == ("completed" if fits else "rejected")
         assert len(request.tokens) == (output if fits else 0)
-        assert request.scheduled == one.begun + at * MS
+        assert request.scheduled == rig.begun + at * MS
         if fits:
             assert request.scheduled <= request.admitted < request.tokens[0]
             assert list(request.tokens) == sorted(set(request.tokens))
-            assert one.device.written[number] == list(range(prompt + output - 1))
-    produced = sum(one_tick.tokens or 0 for one_tick in one.told)
+            assert rig.device.written[number] == list(range(prompt + output - 1))
+    produced = sum(tick.tokens or 0 for tick in rig.told)
     assert produced == sum(len(request.tokens) for request in told.values())
-    assert one.scheduler.blocks.used == 0
-
-
-Scheduling = Callable[..., Scheduler]
-
-
-@pytest.fixture
-def scheduler() -> Scheduling:
-    def make(*, slots: int = 2, blocks: int = 8, block_size: int = 4, chunk: int = 4) -> Scheduler:
-        return Scheduler(
-            slots=slots, blocks=Blocks(blocks), block_size=block_size, prefill_chunk=chunk
-        )
-
-    return make
+    assert rig.scheduler.blocks.used == 0
 
 
 def asked(number: int, prompt: int, output: int) -> RunningSequence:
     return RunningSequence(Job(number, 0, prompt, output), scheduled=0)
 
 
-def numbers(several: list[RunningSequence]) -> list[int]:
-    return [one.job.number for one in several]
+def numbers(sequences: list[RunningSequence]) -> list[int]:
+    return [sequence.job.number for sequence in sequences]
 
 
-def test_who_waits_for_blocks_holds_up_those_behind(scheduler: Scheduling) -> None:
-    one = scheduler(slots=3, blocks=4)
-    for number, prompt in enumerate((15, 7, 1)):
-        one.waiting.append(asked(number, prompt, 1))
-    assert numbers(one.admit(0)) == [0], "it takes all blocks there are"
-    retired = [numbers(one.complete(one.plan(), at)) for at in range(4)]
+def test_who_waits_for_blocks_holds_up_those_behind() -> None:
+    scheduler = scheduler_of(slots=3, blocks=4)
+    scheduler.waiting.extend(asked(number, prompt, 1) for number, prompt in enumerate((15, 7, 1)))
+    assert numbers(scheduler.admit(0)) == [0], "it takes all blocks there are"
+    retired = [numbers(scheduler.complete(scheduler.plan(), at)) for at in range(4)]
     assert retired == [[], [], [], [0]]
-    assert numbers(one.admit(1)) == [1, 2]
+    assert numbers(scheduler.admit(1)) == [1, 2]
 
 
-@pytest.mark.parametrize(("tokens", "served"), [(32, True), (33, False)])
-def test_what_the_whole_pool_cannot_hold_is_refused_with_a_reason(
-    tokens: int, served: bool, scheduler: Scheduling
-) -> None:
-    reason = scheduler().refusal(Job(0, 0, tokens - 2, 2))
-    assert (reason == "") == served
-    if not served:
-        assert reason == "31 + 2 tokens need 9 blocks of 4; the pool has 8"
+def test_what_the_whole_pool_cannot_hold_is_refused_with_a_reason() -> None:
+    refused = [scheduler_of().refusal(Job(0, 0, tokens - 2, 2)) for tokens in (32, 33)]
+    assert refused == ["", "31 + 2 tokens need 9 blocks of 4; the pool has 8"]
 
 
-def test_a_prompt_is_taken_in_pieces_and_its_end_is_the_first_token(
-    scheduler: Scheduling,
-) -> None:
-    one = scheduler()
-    request = asked(0, prompt=9, output=2)
-    one.waiting.append(request)
-    one.admit(0)
+def test_a_prompt_is_taken_in_pieces_and_its_end_is_the_first_token() -> None:
+    scheduler, request = scheduler_of(), asked(0, prompt=9, output=2)
+    scheduler.waiting.append(request)
+    scheduler.admit(0)
     pieces, tokens = [], []
     while not request.finished:
-        plan = one.plan()
+        plan = scheduler.plan()
         pieces.append((plan.chunk.first, plan.chunk.count) if plan.chunk else None)
         tokens.append(plan.tokens)
-        one.complete(plan, at=10 * len(pieces))
+        scheduler.complete(plan, at=10 * len(pieces))
     assert pieces == [(0, 4), (4, 4), (8, 1), None]
     assert tokens == [0, 0, 1, 1]
     assert request.tokens == [30, 40]
 
 
-@pytest.mark.parametrize(("slots", "chunk"), [(0, 1), (1, 0)])
-def test_a_server_without_room_is_refused(slots: int, chunk: int, scheduler: Scheduling) -> None:
+@pytest.mark.parametrize("sizes", [{"slots": 0}, {"chunk": 0}], ids=str)
+def test_a_server_without_room_is_refused(sizes: dict[str, int]) -> None:
     with pytest.raises(UsageError, match="must be at least 1"):
-        scheduler(slots=slots, chunk=chunk)
+        scheduler_of(**sizes)
