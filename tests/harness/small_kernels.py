@@ -14,9 +14,17 @@ from tracekit.lab.msl.program import Order, Program, Statistics
 
 Array = NDArray[Any]
 
-needs_compiler = pytest.mark.skipif(
-    not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="there is no C++ compiler here"
-)
+EMULATED = [
+    pytest.mark.usefixtures("compiled_kernels"),
+    pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ here"),
+]
+"""Marks of tests that compile kernels, which are kept; without a compiler they are skipped."""
+
+
+def emulated(test: Any) -> Any:
+    """Give one test these marks."""
+    return EMULATED[0](EMULATED[1](test))
+
 
 PLACES = """\
     uint i [[thread_position_in_grid]],

@@ -8,11 +8,11 @@ import time
 import numpy as np
 import pytest
 
-from small_kernels import compiled, needs_compiler, one_output, run
+from small_kernels import EMULATED, compiled, one_output, run
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.program import Order
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
+pytestmark = EMULATED
 
 A = np.arange(64, dtype=np.float32)
 BOTH = "const device float* a, device float* out"

@@ -10,20 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from small_kernels import kernel, needs_compiler
+from small_kernels import emulated, kernel
 from tracekit.base.errors import InputError, KernelError, ToolError, UsageError
 from tracekit.lab.msl.compile import cache_folder, compile_kernel, expanded
 from tracekit.lab.msl.compiler import Compiler
 from tracekit.lab.msl.edits import Kernel, with_includes
 from tracekit.lab.msl.program import Program
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
 SIZES: dict[str, Any] = {"grid": (4, 1, 1), "threadgroup": (4, 1, 1)}
 SIMPLE = "out[i] = 7;"
-
-
-def emulated(test: Any) -> Any:
-    return pytest.mark.emulator(needs_compiler(test))
 
 
 def answer(program: Program) -> list[float]:

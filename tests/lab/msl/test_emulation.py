@@ -7,11 +7,11 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from small_kernels import needs_compiler
+from small_kernels import EMULATED
 from tracekit.base.errors import UsageError
 from tracekit.lab.msl.emulation import emulation, generated
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
+pytestmark = EMULATED
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "metal-on-a-cpu.md"
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from small_kernels import compiled, kernel, needs_compiler, one_output, run
+from small_kernels import EMULATED, compiled, kernel, one_output, run
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.program import Order, Traffic
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
+pytestmark = EMULATED
 
 BOTH = pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
 FOUR = np.array([1, 2, 3, 4], np.float32)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error, run, traced
-from small_kernels import needs_compiler
+from small_kernels import EMULATED
 from tracekit.lab.msl.emulation import emulation
 from tracekit.lab.msl.program import Order, Program
 from tracekit.ops.attention.metal import BLOCK_SIZES, HD_TILES, Kernel, Plan, plan, prewarm
@@ -22,7 +22,7 @@ from tracekit.ops.kernels import DTYPES, specializations
 GROUPS = (1, 4, 2, 8, 3, 5)
 
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
+pytestmark = EMULATED
 
 Specialization = tuple[mx.Dtype, int, int, int]
 ALL: list[Specialization] = list(itertools.product(DTYPES, HEAD_DIMS, BLOCK_SIZES, HD_TILES))

@@ -1,12 +1,16 @@
-"""RMSNorm and the linear layer after it: problems, ops, tiles, names and traffic."""
+"""RMSNorm and the linear layer after it: problems, ops, the kernel on this CPU, traffic."""
+
+from itertools import product
 
 import mlx.core as mx
 import numpy as np
 import pytest
 
+from small_kernels import emulated
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.lab.msl.emulation import generated
-from tracekit.ops.kernels import Traffic, specializations
+from tracekit.lab.msl.emulation import emulation, generated
+from tracekit.lab.msl.program import Order
+from tracekit.ops.kernels import LEAST_BUFFER, Traffic, specializations
 from tracekit.ops.norm import (
     NormProblem,
     Tile,
@@ -20,6 +24,8 @@ from tracekit.ops.norm import (
     separate_traffic,
     tile_of,
 )
+
+MOST = {mx.float32: 1e-5, mx.float16: 2e-3, mx.bfloat16: 2e-2}
 
 
 @pytest.mark.parametrize(
@@ -55,17 +61,12 @@ def test_the_name_is_the_one_that_mlx_gives(rows: int, dims: int, outputs: int) 
     assert kernel.function in specializations()
 
 
-def test_one_tile_reads_everything_once() -> None:
-    # 2 rows of 10, a gain of 10, 3 rows of weights, 4 bytes each
-    moved = kernel_traffic(draw_norm_problem(2, 10, 3, dtype=mx.float32))
-    assert moved == Traffic(
-        read=4 * (20 + 10 + 30), unique=4 * 60, written=4 * 6, flops=2 * 60 + 4 * 20
-    )
-
-
 def test_tiles_beside_each_other_read_x_again_and_those_below_the_weight() -> None:
+    # 2 rows of 10, a gain of 10, 3 rows of weights, 4 bytes each
+    alone = kernel_traffic(draw_norm_problem(2, 10, 3, dtype=mx.float32))
+    assert alone == Traffic(4 * (20 + 10 + 30), 4 * 60, 4 * 6, 2 * 60 + 4 * 20)
+    # 2 tiles down, 3 across, 2 bytes each
     moved = kernel_traffic(draw_norm_problem(9, 10, 33, dtype=mx.float16))
-    # 2 tiles down, 3 across
     assert moved.read == 2 * (3 * 90 + 6 * 10 + 2 * 330)
     assert moved.unique == 2 * (90 + 10 + 330)
 
@@ -77,9 +78,6 @@ def test_two_ops_write_the_normalised_rows_and_read_them_again() -> None:
     assert apart.flops == fused.flops
 
 
-MOST = {mx.float32: 1e-5, mx.float16: 2e-3, mx.bfloat16: 2e-2}
-
-
 def test_the_reference_is_the_definition() -> None:
     x, gain = np.array([[3.0, 4.0]]), np.array([1.0, 2.0])
     out = reference(x, gain, np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), 0.0)
@@ -88,8 +86,11 @@ def test_the_reference_is_the_definition() -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("dtype", MOST)
-@pytest.mark.parametrize("sizes", [(1, 64, 33), (7, 100, 5), (9, 2048, 16)])
+@pytest.mark.parametrize(
+    ("dtype", "sizes"),
+    [(mx.float32, (9, 2048, 16)), (mx.float16, (7, 100, 5)), (mx.bfloat16, (1, 64, 33))],
+    ids=str,
+)
 def test_both_agree_with_float64(dtype: mx.Dtype, sizes: tuple[int, int, int]) -> None:
     problem = draw_norm_problem(*sizes, dtype=dtype)
     for out in (separate(problem), compiled(problem)):
@@ -115,6 +116,56 @@ def test_arrays_that_do_not_fit_are_one_sentence(
 
 
 @pytest.mark.parametrize("eps", [-1e-5, float("nan"), float("inf")])
-def test_eps_is_a_number_of_at_least_nought(eps: float) -> None:
+def test_eps_is_a_number_of_at_least_0(eps: float) -> None:
     with pytest.raises(UsageError, match="eps must be"):
         NormProblem(mx.zeros((2, 8)), mx.zeros(8), mx.zeros((3, 8)), eps)
+
+
+# Rows, elements, outputs: each tile height, each width of loads, one turn of the loop and several.
+SIZES = [
+    *((1, 256, 32), (1, 33, 1), (2, 260, 5), (2, 255, 33)),
+    *((4, 516, 37), (3, 517, 31), (9, 768, 40), (17, 301, 65)),
+]
+
+
+def test_the_sizes_reach_every_specialization() -> None:
+    tiles = [tile_of(draw_norm_problem(*sizes, dtype=mx.float16)) for sizes in SIZES]
+    assert {(tile.rows, tile.vec) for tile in tiles} == set(product((1, 2, 4, 8), (1, 4)))
+
+
+@emulated
+@pytest.mark.parametrize(
+    ("dtype", "sizes"),
+    [
+        *((dtype, sizes) for dtype in MOST for sizes in SIZES),
+        # so small that MLX would bind them as constants
+        *((mx.float32, sizes) for sizes in ((1, 3, 1), (2, 1, 2), (1, 7, 1))),
+    ],
+    ids=str,
+)
+def test_the_kernel_agrees_in_every_order_and_moves_the_bytes_of_the_model(
+    dtype: mx.Dtype, sizes: tuple[int, int, int]
+) -> None:
+    problem = draw_norm_problem(*sizes, dtype=dtype, seed=3)
+    outs: list[mx.array] = []
+    for order in Order:
+        with emulation(order=order, seed=1, checked=True) as log:
+            outs.append(fused_kernel(problem))
+    assert (outs[0].shape, outs[0].dtype) == ((sizes[0], sizes[2]), dtype)
+    assert error_of(problem, outs[0]) < MOST[dtype]
+    assert all(mx.array_equal(outs[0], out) for out in outs)
+    moved, model = log[0].statistics.traffic, kernel_traffic(problem)
+    if min(sizes[0] * sizes[1], sizes[1]) >= LEAST_BUFFER:  # shorter arrays are filled up
+        assert sum(traffic.loaded for traffic in moved.values()) == model.read
+        assert sum(traffic.touched for traffic in moved.values()) == model.unique + model.written
+    assert moved["out"].stored == model.written
+
+
+@emulated
+def test_eps_counts_where_rows_are_small() -> None:
+    drawn = draw_norm_problem(2, 33, 5, dtype=mx.float32)
+    small = NormProblem(drawn.x * 1e-3, drawn.gain, drawn.weight, eps=1e-2)
+    with emulation():
+        out = fused_kernel(small)
+    assert error_of(small, out) < MOST[mx.float32]
+    assert error_of(NormProblem(small.x, small.gain, small.weight, eps=1e-6), out) > 0.1
