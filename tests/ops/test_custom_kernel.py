@@ -13,10 +13,8 @@ MERGE = Source("paged_merge", ("sums", "stats", "partitions"), ("out",))
 
 def test_a_kernel_is_made_once_by_each_factory() -> None:
     own = MERGE.kernel()
-    assert MERGE.kernel() is own
     with emulation():
-        emulated = MERGE.kernel()
-        assert emulated is not own
+        assert MERGE.kernel() is not own
     assert MERGE.kernel() is own
 
 

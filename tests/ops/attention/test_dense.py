@@ -27,19 +27,17 @@ def drawn(*shape: int) -> mx.array:
     return mx.array(np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32))
 
 
-def softmaxed(q: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
-    scores = q @ keys.T
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True) @ values
+def assert_near(out: mx.array, expected: mx.array | np.ndarray) -> None:
+    np.testing.assert_allclose(np.array(out), np.array(expected), rtol=1e-5, atol=1e-6)
 
 
 def test_naive_attention_is_the_formula_for_each_head() -> None:
     q, keys, values = drawn(1, 4, 3, 8), drawn(1, 2, 5, 8), drawn(1, 2, 5, 8)
-    out = np.array(naive_attention(q, keys, values, scale=0.5))
+    out = naive_attention(q, keys, values, scale=0.5)
     for head in range(4):
-        one = [np.array(array[0, number]) for array, number in ((q, head), (keys, head // 2))]
-        expected = softmaxed(one[0] * 0.5, one[1], np.array(values[0, head // 2]))
-        np.testing.assert_allclose(out[0, head], expected, rtol=1e-5, atol=1e-6)
+        weights = np.exp(np.array(q[0, head]) @ np.array(keys[0, head // 2]).T / 2)
+        weights /= weights.sum(axis=-1, keepdims=True)
+        assert_near(out[0, head], weights @ np.array(values[0, head // 2]))
 
 
 @pytest.mark.parametrize("layout", ["BHSD", "BSHD"])
@@ -51,16 +49,14 @@ def test_sdpa_agrees_with_naive_attention_in_both_layouts(layout: Layout) -> Non
     if layout == "BSHD":
         given = tuple(array.swapaxes(1, 2) for array in given)
     out = sdpa(*given, scale=0.25, mask=mask, layout=layout)
-    out = out.swapaxes(1, 2) if layout == "BSHD" else out
-    np.testing.assert_allclose(np.array(out), np.array(expected), rtol=1e-5, atol=1e-6)
+    assert_near(out.swapaxes(1, 2) if layout == "BSHD" else out, expected)
 
 
 def test_a_causal_mask_lets_the_last_query_see_everything() -> None:
     assert causal_mask(2, 4).tolist() == [[True, True, True, False], [True, True, True, True]]
     q, keys = drawn(1, 2, 4, 16), drawn(1, 2, 4, 16)
     own = naive_attention(q, keys, keys, scale=0.25, mask=causal_mask(4, 4))
-    theirs = sdpa(q, keys, keys, scale=0.25, mask="causal")
-    np.testing.assert_allclose(np.array(own), np.array(theirs), rtol=1e-5, atol=1e-6)
+    assert_near(own, sdpa(q, keys, keys, scale=0.25, mask="causal"))
 
 
 def test_gathered_pages_are_the_sequence_in_order() -> None:
@@ -74,7 +70,7 @@ def test_gathered_pages_are_the_sequence_in_order() -> None:
     lens = mx.array([3, 5], mx.int32)
     pages = (problem.k_pages, problem.v_pages)
     paged = paged_attention(problem.q, *pages, problem.block_tables, lens, scale=0.125)
-    np.testing.assert_allclose(np.array(dense), np.array(paged), rtol=1e-5, atol=1e-6)
+    assert_near(dense, paged)
 
 
 def dense(lens: list[int], queries: int = 1, dtype: mx.Dtype = mx.float32) -> DenseProblem:
@@ -97,12 +93,8 @@ def test_mlx_agrees_with_the_reference(lens: list[int], queries: int) -> None:
 def test_masks_are_only_made_where_they_are_needed() -> None:
     assert dense([8, 8]).mask() is None
     assert dense([8, 8], queries=2).mask() == "causal"
-    padded = dense([2, 4]).mask()
-    assert isinstance(padded, mx.array)
-    assert padded.tolist() == [[[[True, True, False, False]]], [[[True] * 4]]]
-    several = dense([2, 3], queries=2).mask()
-    assert isinstance(several, mx.array)
-    assert several[:, 0].tolist() == [
+    assert dense([2, 4]).mask().tolist() == [[[[True, True, False, False]]], [[[True] * 4]]]
+    assert dense([2, 3], queries=2).mask()[:, 0].tolist() == [
         [[True, False, False], [True, True, False]],
         [[True, True, False], [True, True, True]],
     ]

@@ -1,6 +1,7 @@
 """Paged attention against the reference, and what it moves."""
 
 from dataclasses import replace
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -19,37 +20,22 @@ TOLERANCE = {mx.float32: 2e-6, mx.float16: 2e-3, mx.bfloat16: 2e-2}
 
 
 def attend(problem: Problem, *, longest: int | None = None) -> mx.array:
-    return paged_attention(
-        problem.q,
-        problem.k_pages,
-        problem.v_pages,
-        problem.block_tables,
-        problem.context_lens,
-        scale=problem.head_dim**-0.5,
-        longest=longest,
-    )
+    pages, tables = (problem.k_pages, problem.v_pages), problem.block_tables
+    how = {"scale": problem.head_dim**-0.5, "longest": longest}
+    return paged_attention(problem.q, *pages, tables, problem.context_lens, **how)
 
 
 def error(problem: Problem, out: mx.array) -> float:
-    everyone = range(problem.batch)
-    return largest_error(problem, out, sequences=everyone)
+    return largest_error(problem, out, sequences=range(problem.batch))
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("head_dim", [64, 80, 128])
 def test_ragged_sequences_agree_with_the_reference(dtype: mx.Dtype, head_dim: int) -> None:
-    problem = small_problem(
-        [1, 16, 17, 47],
-        q_heads=6,
-        kv_heads=2,
-        head_dim=head_dim,
-        block_size=16,
-        max_blocks=3,
-        dtype=dtype,
-    )
+    sizes = {"q_heads": 6, "kv_heads": 2, "head_dim": head_dim, "block_size": 16, "max_blocks": 3}
+    problem = small_problem([1, 16, 17, 47], dtype=dtype, **sizes)
     out = attend(problem)
-    assert out.dtype == dtype
-    assert out.shape == (4, 6, head_dim)
+    assert (out.dtype, out.shape) == (dtype, (4, 6, head_dim))
     assert error(problem, out) <= TOLERANCE[dtype]
 
 
@@ -64,14 +50,9 @@ def test_ragged_sequences_agree_with_the_reference(dtype: mx.Dtype, head_dim: in
 def test_any_shape_agrees_with_the_reference(
     lens: list[int], kv_heads: int, group: int, block_size: int, seed: int
 ) -> None:
-    problem = small_problem(
-        lens,
-        q_heads=group * kv_heads,
-        kv_heads=kv_heads,
-        block_size=block_size,
-        max_blocks=12 // block_size,
-        seed=seed,
-    )
+    heads = {"q_heads": group * kv_heads, "kv_heads": kv_heads}
+    pages = {"block_size": block_size, "max_blocks": 12 // block_size}
+    problem = small_problem(lens, **heads, **pages, seed=seed)
     assert error(problem, attend(problem)) <= 2e-6
     assert error(problem, attend(problem, longest=max(lens))) <= 2e-6
 
@@ -86,13 +67,8 @@ def test_what_lies_behind_the_end_does_not_count() -> None:
             keys[page, token % 4] = np.nan
             values[page, token % 4] = np.inf
     tables[0, 2], tables[1, 1:] = 1_000_000, -7
-    poisoned = Problem(
-        problem.q,
-        mx.array(keys),
-        mx.array(values),
-        mx.array(tables),
-        problem.context_lens,
-    )
+    arrays = (mx.array(array) for array in (keys, values, tables))
+    poisoned = Problem(problem.q, *arrays, problem.context_lens)
     assert mx.array_equal(attend(poisoned), attend(problem)).item()
 
 
@@ -103,35 +79,35 @@ def test_the_reference_is_the_textbook() -> None:
     assert out == pytest.approx(np.array([[[7.0]]]))
 
 
-GOOD = {
-    "q": mx.zeros((2, 4, 8)),
-    "k_pages": mx.zeros((6, 4, 2, 8)),
-    "v_pages": mx.zeros((6, 4, 2, 8)),
-    "block_tables": mx.zeros((2, 3), mx.int32),
-    "context_lens": mx.zeros((2,), mx.int32),
+GOOD: dict[str, tuple[Any, ...]] = {
+    "q": ((2, 4, 8),),
+    **dict.fromkeys(("k_pages", "v_pages"), ((6, 4, 2, 8),)),
+    "block_tables": ((2, 3), mx.int32),
+    "context_lens": ((2,), mx.int32),
 }
 
 
-AXES = "k_pages must be [blocks, block_size, kv_heads, head_dim]"
-UNFIT = [
-    ({"q": mx.zeros((4, 8))}, "q must be [batch, q_heads, head_dim]"),
-    ({"q": mx.zeros((0, 4, 8))}, "none of them 0"),
-    ({"q": mx.zeros((2, 3, 8))}, "3 q heads cannot be shared"),
-    ({"q": mx.zeros((2, 4, 16))}, AXES),
-    ({"q": mx.zeros((2, 4, 8), mx.float16)}, "must all be float16"),
-    ({"v_pages": mx.zeros((6, 4, 1, 8))}, "v_pages must be"),
-    ({"block_tables": mx.zeros((2, 3))}, "must be int32"),
-    ({"block_tables": mx.zeros((3, 3), mx.int32)}, "block_tables must be [batch, max_blocks]"),
-    ({"context_lens": mx.zeros((1,), mx.int32)}, "there must be 2 lengths or more"),
-]
-
-
-@pytest.mark.parametrize(("change", "sentence"), UNFIT, ids=range(len(UNFIT)))
+@pytest.mark.parametrize(
+    ("name", "shape", "dtype", "sentence"),
+    [
+        ("q", (4, 8), mx.float32, "q must be [batch, q_heads, head_dim]"),
+        ("q", (0, 4, 8), mx.float32, "none of them 0"),
+        ("q", (2, 3, 8), mx.float32, "3 q heads cannot be shared"),
+        ("q", (2, 4, 16), mx.float32, "k_pages must be [blocks, block_size, kv_heads, head_dim]"),
+        ("q", (2, 4, 8), mx.float16, "must all be float16"),
+        ("v_pages", (6, 4, 1, 8), mx.float32, "v_pages must be"),
+        ("block_tables", (2, 3), mx.float32, "must be int32"),
+        ("block_tables", (3, 3), mx.int32, "block_tables must be [batch, max_blocks]"),
+        ("context_lens", (1,), mx.int32, "there must be 2 lengths or more"),
+    ],
+    ids=str,
+)
 def test_arrays_that_do_not_fit_are_one_sentence(
-    change: dict[str, mx.array], sentence: str
+    name: str, shape: tuple[int, ...], dtype: mx.Dtype, sentence: str
 ) -> None:
+    arrays = {given: mx.zeros(*how) for given, how in (GOOD | {name: (shape, dtype)}).items()}
     with pytest.raises(UsageError) as caught:
-        paged_attention(**{**GOOD, **change}, scale=1.0)
+        paged_attention(**arrays, scale=1.0)
     assert sentence in caught.value.message
 
 
@@ -169,36 +145,24 @@ def test_nothing_is_copied_while_nobody_else_holds_the_pages() -> None:
 def test_the_guides_bench_line() -> None:
     # 16 sequences of 1024 tokens, 8 kv heads of 128 halves: 2 * 1024 * 8 * 128 * 2 bytes each
     model = traffic([1024] * 16, q_heads=16, kv_heads=8, head_dim=128, block_size=32, itemsize=2)
-    keys_and_values, query, tables = 67_108_864, 65_536, 16 * (32 * 4 + 4)
-    assert model == Traffic(
-        read=keys_and_values + query + tables,
-        unique=keys_and_values + query + tables,
-        written=query,
-        flops=134_217_728,
-    )
+    query = 65_536
+    read = 67_108_864 + query + 16 * (32 * 4 + 4)  # keys and values, queries, tables and lengths
+    assert model == Traffic(read, unique=read, written=query, flops=134_217_728)
     assert model.intensity == pytest.approx(2.0, rel=0.01)
 
 
-def test_a_page_begun_has_an_entry_and_every_sequence_a_length() -> None:
-    sizes = {"q_heads": 1, "kv_heads": 1, "head_dim": 1, "block_size": 4, "itemsize": 1}
+def test_what_a_decode_call_moves() -> None:
+    small = {"q_heads": 1, "kv_heads": 1, "head_dim": 1, "block_size": 4, "itemsize": 1}
     # rows of K and V, queries; entries of 2, 1 and no pages, and three lengths, 4 bytes each
-    assert traffic([5, 4, 0], **sizes).unique == 2 * 9 + 3 + 4 * (2 + 1 + 0) + 4 * 3
-
-
-def test_rereads_are_accesses_but_no_new_bytes() -> None:
-    sizes = {"q_heads": 4, "kv_heads": 1, "head_dim": 2, "block_size": 4, "itemsize": 4}
-    once, fourfold = traffic([10], **sizes), traffic([10], rereads=4, **sizes)
-    assert fourfold.unique == once.unique
-    assert fourfold.read - once.read == 3 * 10 * (2 * 1 * 2 * 4)
-
-
-def test_partitions_write_sums_and_two_numbers_and_read_them_again() -> None:
+    assert traffic([5, 4, 0], **small).unique == 2 * 9 + 3 + 4 * (2 + 1 + 0) + 4 * 3
     sizes = {"q_heads": 4, "kv_heads": 1, "head_dim": 64, "block_size": 4, "itemsize": 2}
-    whole, parts = traffic([10, 0], **sizes), traffic([10, 0], partitions=3, **sizes)
+    whole = traffic([10, 0], **sizes)
+    # rereads are accesses, but no new bytes
+    fourfold = traffic([10, 0], rereads=4, **sizes)
+    assert fourfold == replace(whole, read=whole.read + 3 * 10 * (2 * 1 * 64 * 2))
+    # partitions write sums and two numbers, and read them again
     partials = 2 * 4 * 3 * (64 + 2) * 4
-    assert parts.written - whole.written == partials
-    assert parts.read - whole.read == parts.unique - whole.unique == partials
-    assert parts.flops == whole.flops
+    assert traffic([10, 0], partitions=3, **sizes) == whole.plus(partials, partials)
 
 
 # Two sequences of 3 and 5 tokens; 4 q heads over 2 kv heads of 8 halves.
@@ -207,30 +171,13 @@ ROW = 2 * 2 * 8 * 2  # K and V of a token
 OUT = 2 * 4 * 8 * 2
 
 
-def test_padding_is_read_but_not_needed() -> None:
-    assert dense_traffic(RAGGED) == Traffic(
-        read=2 * 5 * ROW + OUT, unique=8 * ROW + OUT, written=OUT, flops=4 * 4 * 8 * 8
-    )
-
-
-def test_without_padding_it_is_paged_attention_without_tables() -> None:
-    even = replace(RAGGED, lens=(5, 5))
-    sizes = {"q_heads": 4, "kv_heads": 2, "head_dim": 8, "itemsize": 2}
-    paged = traffic([5, 5], block_size=4, **sizes)
-    dense = dense_traffic(even)
-    assert paged.unique - dense.unique == 2 * (2 * 4 + 4)  # two pages and a length each
-    assert (paged.flops, paged.written) == (dense.flops, dense.written)
-
-
-def test_gathering_reads_writes_and_reads_whole_pages() -> None:
-    # 5 tokens are 2 pages of 4; both sequences get as many
-    moved = gathered_traffic(RAGGED, block_size=4)
+def test_padding_is_read_but_not_needed_and_whole_pages_are_gathered() -> None:
     dense = dense_traffic(RAGGED)
-    copied = 2 * 2 * 4 * ROW
-    assert moved.read - dense.read == copied + 4 * 4
-    assert moved.unique - dense.unique == copied + 4 * 4
-    assert moved.written - dense.written == copied
-    assert moved.flops == dense.flops
+    assert dense == Traffic(2 * 5 * ROW + OUT, 8 * ROW + OUT, written=OUT, flops=4 * 4 * 8 * 8)
+    copied = 2 * 2 * 4 * ROW  # 5 tokens are 2 pages of 4; both sequences get as many
+    assert gathered_traffic(RAGGED, block_size=4) == Traffic(
+        dense.read + copied + 4 * 4, dense.unique + copied + 4 * 4, OUT + copied, dense.flops
+    )
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=5), st.integers(1, 12), st.booleans())

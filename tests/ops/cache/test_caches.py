@@ -62,15 +62,13 @@ def full_of(tokens: int, value: float) -> mx.array:
 
 
 def test_it_grows_in_steps_and_copies_what_it_held() -> None:
-    cache = GrowingCache(sizes_of(mx.float16), step=4)
-    capacities = []
+    cache, capacities = GrowingCache(sizes_of(mx.float16), step=4), []
     for _ in range(9):
         cache.append(full_of(1, 1), full_of(1, 1))
         capacities.append(cache.capacity)
     assert capacities == [4] * 4 + [8] * 4 + [12]
     row = 2 * 2 * 3 * 4 * 2  # K and V, contexts, heads, elements, bytes
-    assert cache.copied == (4 + 8) * row
-    assert cache.nbytes == 12 * row
+    assert (cache.copied, cache.nbytes) == ((4 + 8) * row, 12 * row)
 
 
 def test_room_can_be_made_ahead() -> None:
@@ -128,11 +126,8 @@ def test_a_context_cannot_outgrow_its_table() -> None:
     assert cache.length == 8
 
 
-SIZES = Sizes(2, 4, 2, 8, mx.float16)
-
-
 def test_a_run_of_rows_is_the_rows_one_by_one_round_and_round() -> None:
-    rows = draw_rows(SIZES, seed=1)
+    rows = draw_rows(Sizes(2, 4, 2, 8, mx.float16), seed=1)
     keys, values = rows.run(59, 5)
     assert keys.shape == values.shape == (2, 2, 5, 8)
     for place, token in enumerate((59, 60, 0, 1, 2)):
@@ -153,16 +148,12 @@ def test_what_is_expected_is_the_definition() -> None:
     assert expected(rows, 0, length=3, kept=1, scale=0.5)[0, 0] == 20
 
 
-def test_what_was_freed_last_is_given_out_first() -> None:
-    pool = Blocks(8)
+def test_no_block_is_held_twice_and_what_was_freed_last_is_given_out_first() -> None:
+    rng, pool, held = random.Random(7), Blocks(64), [[]]
     first = pool.allocate(3)
-    pool.allocate(2)
     pool.free(first)
     assert pool.allocate(3) == first
-
-
-def test_no_block_is_ever_held_twice() -> None:
-    rng, pool, held = random.Random(7), Blocks(64), list[list[int]]()
+    pool.free(first)
     for _ in range(2000):
         if held and rng.random() < 0.5:
             pool.free(held.pop(rng.randrange(len(held))))
@@ -183,66 +174,65 @@ def decoding(cache: Any, **changes: Any) -> Decoding:
     return Decoding(SMALL, draw_rows(SMALL), cache, attend, **changes)
 
 
-def growing(step: int = 8) -> GrowingCache:
-    return GrowingCache(SMALL, step=step)
-
-
-def one_step(one: Decoding) -> None:
-    one.wait(one.submit())
+def step(decoding: Decoding) -> None:
+    decoding.wait(decoding.submit())
 
 
 @pytest.mark.parametrize("prompt", [1, 7, 30])
 @pytest.mark.parametrize("window", [None, 10])
 def test_every_step_agrees_with_float64(prompt: int, window: int | None) -> None:
-    cache = growing() if window is None else SlidingCache(SMALL, window=window)
-    one = decoding(cache)
-    assert one.prefill(prompt) > 0
+    growing = GrowingCache(SMALL, step=8)
+    made = decoding(growing if window is None else SlidingCache(SMALL, window=window))
+    assert made.prefill(prompt) > 0
     for _ in range(14):
-        one_step(one)
-        assert one.error() < 1e-6
+        step(made)
+        assert made.error() < 1e-6
 
 
 def test_a_cache_that_mixes_tokens_up_is_found_out() -> None:
-    one = decoding(SlidingCache(SMALL, window=10))
-    one.prefill(12)
-    one.cache.length += 1  # the next token takes the place of the wrong one
-    one_step(one)
+    mixed = decoding(SlidingCache(SMALL, window=10))
+    mixed.prefill(12)
+    mixed.cache.length += 1  # the next token takes the place of the wrong one
+    step(mixed)
     with pytest.raises(ToolError, match="Attention after 14 tokens is off"):
-        one.error()
+        mixed.error()
 
 
 def test_growth_is_a_span_and_what_it_copied_a_gauge() -> None:
-    one = decoding(growing())
-    one.prefill(7)
-    told = []
+    growing, told = decoding(GrowingCache(SMALL, step=8)), []
+    growing.prefill(7)
     for _ in range(3):
-        one_step(one)
-        told.append(one.tell())
-    assert [[span.name for span in each.spans] for each in told] == [[], ["grow"], []]
-    levels = [{gauge.name: gauge.value for gauge in each.gauges} for each in told]
+        step(growing)
+        said = growing.tell()
+        levels = {gauge.name: gauge.value for gauge in said.gauges}
+        names = ("tokens_held", "bytes_held", "bytes_copied")
+        told.append(([span.name for span in said.spans], *(levels[name] for name in names)))
     token = SMALL.token_bytes
-    assert [each["tokens_held"] for each in levels] == [2 * 8, 2 * 9, 2 * 10]
-    assert [each["bytes_held"] for each in levels] == [8 * token, 16 * token, 16 * token]
-    assert [each["bytes_copied"] for each in levels] == [0, 8 * token, 8 * token]
+    assert told == [
+        ([], 2 * 8, 8 * token, 0),
+        (["grow"], 2 * 9, 16 * token, 8 * token),
+        ([], 2 * 10, 16 * token, 8 * token),
+    ]
 
 
 def test_what_was_read_is_counted_from_the_beginning_of_the_steady_phase() -> None:
-    one = decoding(growing())
-    one.prefill(3)
-    one_step(one)
-    one.begin()
-    one_step(one), one_step(one)
-    assert (one.spent.steps, one.spent.read) == (2, (5 + 6) * SMALL.token_bytes)
-    assert one.spent.time > 0
+    growing = decoding(GrowingCache(SMALL, step=8))
+    growing.prefill(3)
+    step(growing)
+    growing.begin()
+    for _ in range(2):
+        step(growing)
+    assert (growing.spent.steps, growing.spent.read) == (2, (5 + 6) * SMALL.token_bytes)
+    assert growing.spent.time > 0
 
 
 @pytest.mark.parametrize("held", [False, True])
 def test_holding_a_view_makes_mlx_copy_the_cache_for_one_token(held: bool) -> None:
     sizes = Sizes(2, 4, 2, 64, mx.float32)
     cache = SlidingCache(sizes, window=2048)
-    one = Decoding(sizes, draw_rows(sizes), cache, lambda query: query * 1, hold_a_view=held)
-    one.prefill(100)
-    one_step(one)
-    extra = one.extra_memory()
+    made = Decoding(sizes, draw_rows(sizes), cache, lambda query: query * 1, hold_a_view=held)
+    made.prefill(100)
+    step(made)
+    extra = made.extra_memory()
     assert (extra >= cache.nbytes) == held
     assert extra < 1.5 * cache.nbytes
