@@ -1,19 +1,17 @@
 """Subjects whose times are literal: they put a clock forward by what they take."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.lab.bench.inputs import Prepared, Subject
 from tracekit.workload.workload import Step
 
 
-@dataclass
 class Hand:
     """A clock that only subjects move, and the names of those that moved it."""
 
-    now: int = 0
-    calls: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.now, self.calls = 0, list[str]()
 
     def read(self) -> int:
         return self.now

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from bench_subjects import Hand, literal_subject
-from fake_metal import FakeMetal, microseconds
 from tracekit.base import as_json
 from tracekit.base.errors import InputError
-from tracekit.lab.bench import measure
 from tracekit.lab.bench.document import (
     Bench,
+    Comparison,
     Row,
     Timing,
     as_csv,
@@ -30,7 +29,7 @@ from tracekit.lab.bench.document import (
 from tracekit.lab.bench.inputs import Shape, Subject, Unavailable
 from tracekit.lab.bench.measure import Effort, Settings, run_bench
 from tracekit.lab.bench.tune import Candidate, candidates, ranked, tune
-from tracekit.lab.metal_queue import Queue
+from tracekit.lab.metal_queue import Dispatch
 
 SHAPE = Shape(batch=4, q_heads=8, kv_heads=2, head_dim=64, block_size=16, active_blocks=1)
 EFFORT = Effort(warmup=2, repetitions=8, budget=1000)
@@ -61,14 +60,9 @@ def test_ten_samples_in_numbers() -> None:
             summarize(samples)
 
 
-@pytest.mark.parametrize(
-    ("duration", "calls"),
-    [(0.0, 64), (100_000.0, 64), (1_000_000.0, 20), (6_000_001.0, 4), (5e9, 1)],
-)
-def test_a_sample_has_as_many_calls_as_make_twenty_milliseconds(
-    duration: float, calls: int
-) -> None:
-    assert calls_of(duration) == calls
+def test_a_sample_has_as_many_calls_as_make_twenty_milliseconds() -> None:
+    durations = (0.0, 100_000.0, 1_000_000.0, 6_000_001.0, 5e9)
+    assert [calls_of(duration) for duration in durations] == [64, 64, 20, 4, 1]
 
 
 @pytest.mark.parametrize(
@@ -91,12 +85,10 @@ def test_rounds_share_the_budget_and_are_enough_for_an_interval(
 def test_samples_are_what_the_clock_says_and_all_of_them_are_kept() -> None:
     hand = Hand()
     (row,) = bench(hand, literal_subject(hand, "slow", 30 * MS)).rows
-    assert row.state == "measured"
-    assert (row.micro.samples, row.micro.calls) == ((30e6,) * 8, 1)
+    assert (row.state, row.micro.samples, row.micro.calls) == ("measured", (30e6,) * 8, 1)
     assert row.macro.summary.median == 30e6
-    assert row.tokens_per_s == pytest.approx(4 / 0.03)
-    assert row.gb_per_s == pytest.approx(1000 / 30e6)
-    assert row.intensity == 0.01
+    rates = (row.tokens_per_s, row.gb_per_s, row.intensity)
+    assert rates == pytest.approx((4 / 0.03, 1000 / 30e6, 0.01))
     (row,) = bench(hand, literal_subject(hand, "quick", 2 * MS)).rows
     assert (row.micro.calls, set(row.micro.samples)) == (10, {2e6})
     # a step of 10 ms, and a chain of two such calls
@@ -121,10 +113,8 @@ def test_ratios_are_of_those_of_one_family_only() -> None:
         against="fused",
     )
     fused, naive, norm = done.rows
-    found = fused.speed_up
-    assert (found.other, found.median, found.low, found.high) == ("naive", 4.0, 4.0, 4.0)
-    assert found.pairs == 8
-    assert (naive.against.other, naive.against.median) == ("fused", 0.25)
+    assert fused.speed_up == Comparison("naive", 4.0, 4.0, 4.0, 8)
+    assert naive.against == Comparison("fused", 0.25, 0.25, 0.25, 8)
     assert (naive.speed_up, norm.speed_up) == (None, None)
     assert (fused.against, norm.against) == (None, None)
     still = bench(hand, literal_subject(hand, "A", 0), literal_subject(hand, "B", 0), against="B")
@@ -147,8 +137,7 @@ def test_one_that_fails_ends_no_other() -> None:
         literal_subject(hand, "sound", 10 * MS),
         raising(MemoryError()),
     ).rows
-    assert (broken.state, len(broken.micro.samples)) == ("partial", 2)
-    assert len(sound.micro.samples) == 8
+    assert (broken.state, len(broken.micro.samples), len(sound.micro.samples)) == ("partial", 2, 8)
     assert (huge.state, huge.reason) == ("failed", "MemoryError: no message")
     done = bench(hand, raising(Unavailable("it needs Metal")))
     assert (done.rows[0].state, done.rows[0].reason) == ("unavailable", "it needs Metal")
@@ -168,14 +157,10 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
         literal_subject(hand, "never", 10 * MS, family="later"),
     )
     assert done.interrupted
-    assert [(row.name, row.state) for row in done.rows] == [
-        ("first", "measured"),
-        ("second", "partial"),
-        ("third", "partial"),
+    assert [(row.name, row.state, len(row.micro.samples)) for row in done.rows] == [
+        *(("first", "measured", 8), ("second", "partial", 1), ("third", "partial", 1))
     ]
-    assert [len(row.micro.samples) for row in done.rows[1:]] == [1, 1]
-    assert done.rows[1].reason == "the bench was interrupted"
-    assert done.failures == []
+    assert (done.rows[1].reason, done.failures) == ("the bench was interrupted", [])
     assert json.loads(as_json(bench_document(done)))["interrupted"] is True
 
 
@@ -209,9 +194,7 @@ def test_a_csv_has_a_line_for_each_subject(done: Bench, tmp_path: Path) -> None:
 
 
 def test_gpu_time_has_its_column_and_the_limits_of_its_pipeline() -> None:
-    queue = Queue(FakeMetal(times=microseconds(50)))
-    state, one = queue.compile("void decode(", "decode"), (1, 1, 1)
-    dispatch = queue.time("decode", state, [{}], grid=one, threadgroup=one)
+    dispatch = Dispatch("decode", (5e4,), 5e4, 5e4, 32, 1024, 2176)
     row = Row("paged", "decode", "measured", threadgroup=256, dispatches=(dispatch, dispatch))
     line = columns(row, SHAPE)
     assert line["gpu_ms"] == pytest.approx(0.1)
@@ -222,10 +205,6 @@ def test_gpu_time_has_its_column_and_the_limits_of_its_pipeline() -> None:
 def test_json_has_every_sample_and_says_how_they_were_taken(done: Bench, tmp_path: Path) -> None:
     save(done, tmp_path / "new" / "bench.json")
     plain = json.loads((tmp_path / "new" / "bench.json").read_text())
-    assert list(plain) == [
-        *("environment", "shape", "settings", "rows", "started", "interrupted", "version"),
-        *("kind", "definitions", "failures"),
-    ]
     assert (plain["kind"], plain["version"], plain["failures"]) == ("bench", 1, ["broken"])
     assert plain["definitions"]["percentiles"] == "linear between ranks"
     assert plain["environment"]["clock"] == "host"
@@ -237,11 +216,8 @@ def test_json_has_every_sample_and_says_how_they_were_taken(done: Bench, tmp_pat
     }  # fmt: skip
     paged = plain["rows"][0]
     assert paged["micro"]["samples"] == [10e6] * 8
-    assert set(paged["micro"]["summary"]) == {
-        *("count", "mean", "std", "median", "mad", "p50", "p95", "p99", "min", "max"),
-        *("filtered_mean", "filtered_out"),
-    }
-    assert (paged["gpu_ns"], paged["gb_per_s"], paged["tokens_per_s"]) == (None, 1e-4, 400)
+    rates = (paged["gpu_ns"], paged["gb_per_s"], paged["tokens_per_s"], paged["intensity"])
+    assert rates == (None, 1e-4, 400, 0.01)
     assert paged["no_gpu"] == "GPU time is not available, because MLX runs on the CPU here."
     assert paged["speed_up"] == {
         "other": "naive", "median": 4.0, "low": 4.0, "high": 4.0, "pairs": 8, "reason": "",
@@ -250,11 +226,9 @@ def test_json_has_every_sample_and_says_how_they_were_taken(done: Bench, tmp_pat
 
 def test_what_is_swept_keeps_the_context() -> None:
     four, three = replace(SHAPE, active_blocks=4), replace(SHAPE, active_blocks=3)
-    names = [candidate.name for candidate in candidates(four, "cpu")]
-    assert names == ["block 16", "block 32", "block 64"]
     odd = replace(three, block_size=5)
-    sizes = [[found.block_size for found in candidates(shape, "cpu")] for shape in (three, odd)]
-    assert sizes == [[16], [5]]
+    names = [[found.name for found in candidates(shape, "cpu")] for shape in (four, three, odd)]
+    assert names == [["block 16", "block 32", "block 64"], ["block 16"], ["block 5"]]
     swept = candidates(Shape(block_size=32, active_blocks=32), "metal")
     assert len({found.name for found in swept}) == len(swept) == 3 * 4 * 2 * 4
     assert "block 32, TG 256, HD_TILE 8, partitions 4" in {found.name for found in swept}
@@ -285,11 +259,7 @@ def test_launches_are_ranked_by_their_median(near: list[float], median: float, t
     assert (second.behind.median, second.tied) == (median, tied)
 
 
-def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked_gpu: list[object] = []
-    monkeypatch.setattr(measure, "gpu_times", asked_gpu.append)
+def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time() -> None:
     reads = itertools.count()
 
     def clock() -> int:
@@ -301,5 +271,7 @@ def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time(
     done = tune(SHAPE, Effort(1, 6, 1000), asked=[Candidate(16)], clock=clock)
     assert done.interrupted
     (row,) = (found.row for found in done.ranked)
-    assert (row.state, row.reason, row.block_size) == ("partial", "the bench was interrupted", 16)
-    assert (len(row.micro.samples), asked_gpu) == (1, [])
+    # no time of a GPU was asked for: that would say why there is none
+    reason = "the bench was interrupted"
+    assert (row.state, row.reason, row.no_gpu, row.block_size) == ("partial", reason, reason, 16)
+    assert (len(row.micro.samples), row.dispatches) == (1, ())

@@ -1,6 +1,7 @@
 """MLX functions with kernels of their own: traced, and run on this CPU, unmodified."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import mlx.core as mx
@@ -15,21 +16,16 @@ pytestmark = EMULATED
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "metal-on-a-cpu.md"
 
-HERE = "uint i = thread_position_in_grid.x;"
-
 
 def apply(source: str, *inputs: object, size: int, **options: object) -> mx.array:
     """Run one kernel over inputs called a, b, ...; its output is called out."""
-    making = {key: options.pop(key) for key in ("ensure_row_contiguous", "header", "atomic_outputs")
-              if key in options}  # fmt: skip
-    names = list("abcd"[: len(inputs)])
-    made = mx.fast.metal_kernel(
-        name="small", input_names=names, output_names=["out"], source=f"{HERE}\n{source}", **making
-    )
-    dtype = options.pop("dtype", mx.float32)
-    call = {"grid": (size, 1, 1), "threadgroup": (32, 1, 1)}
-    shapes = {"output_shapes": [(size,)], "output_dtypes": [dtype]}
-    return made(inputs=list(inputs), **call, **shapes, **options)[0]
+    names = {"name": "small", "input_names": list("abcd"[: len(inputs)]), "output_names": ["out"]}
+    contiguous = options.pop("ensure_row_contiguous", True)
+    source = f"uint i = thread_position_in_grid.x;\n{source}"
+    made = mx.fast.metal_kernel(source=source, ensure_row_contiguous=contiguous, **names)
+    sizes = {"grid": (size, 1, 1), "threadgroup": (32, 1, 1), "output_shapes": [(size,)]}
+    dtypes = [options.pop("dtype", mx.float32)]
+    return made(inputs=list(inputs), output_dtypes=dtypes, **sizes, **options)[0]
 
 
 def chained(x: mx.array) -> mx.array:
@@ -136,32 +132,26 @@ def test_the_text_is_what_mlx_prints_from_c(capfd: pytest.CaptureFixture[str]) -
     assert kernel.text == between
     assert generated(_double, mx.zeros((8,), mx.float16)) == (kernel,)
     assert capfd.readouterr().out == ""
-    assert kernel.name == "dbl"
+    assert (kernel.name, kernel.template) == ("dbl", "float16_t, -3, 1")
     assert kernel.function == "custom_kernel_dbl__float16_t__3_1_float16_t_float16_t"
-    assert kernel.template == "float16_t, -3, 1"
     assert f"[[kernel]] void {kernel.function}(" in kernel.text
     assert (kernel.grid, kernel.threadgroup) == ((8, 2, 1), (4, 1, 1))
 
 
 def test_a_chain_is_told_in_running_order_with_headers() -> None:
-    one, two = generated(lambda a: _total(mx.exp(_double(a))), mx.zeros((8,), mx.float32))
-    assert (one.name, two.name) == ("dbl", "sum")
-    assert two.template == ""
-    assert two.text.startswith("// first\n")
-    assert "const constant float& b [[buffer(2)]]" in two.text
-    assert "const constant int64_t* a_strides" in two.text
+    first, second = generated(lambda a: _total(mx.exp(_double(a))), mx.zeros((8,), mx.float32))
+    assert (first.name, second.name, second.template) == ("dbl", "sum", "")
+    assert second.text.startswith("// first\n")
+    assert "const constant float& b [[buffer(2)]]" in second.text
+    assert "const constant int64_t* a_strides" in second.text
 
 
 @pytest.mark.parametrize("name", ["plain", "my__kernel", "to_float", "a_int32_t", "x_1"])
-@pytest.mark.parametrize("template", [[], [("N", 1)], [("T", mx.bfloat16), ("N", -1)]], ids=str)
-def test_the_users_name_is_found_in_mlxs(name: str, template: list[tuple[str, object]]) -> None:
-    kernel = mx.fast.metal_kernel(
-        name=name, input_names=["a"], output_names=["o"], source="o[0] = a[0];"
-    )
-
-    def launch(a: mx.array) -> mx.array:
-        sizes = {"grid": (1, 1, 1), "threadgroup": (1, 1, 1), "template": template}
-        return kernel(inputs=[a], **sizes, output_shapes=[(1,)], output_dtypes=[mx.complex64])[0]
-
-    (found,) = generated(launch, mx.zeros((3,), mx.uint8))
-    assert found.name == name
+def test_the_users_name_is_found_in_mlxs(name: str) -> None:
+    names = {"name": name, "input_names": ["a"], "output_names": ["o"]}
+    kernel = mx.fast.metal_kernel(**names, source="o[0] = a[0];")
+    sizes = {"grid": (1, 1, 1), "threadgroup": (1, 1, 1), "output_shapes": [(1,)]}
+    for template in ([], [("N", 1)], [("T", mx.bfloat16), ("N", -1)]):
+        how = {**sizes, "output_dtypes": [mx.complex64], "template": template}
+        launch = partial(lambda a, how: kernel(inputs=[a], **how)[0], how=how)
+        assert [found.name for found in generated(launch, mx.zeros((3,), mx.uint8))] == [name]

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from small_kernels import EMULATED
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.program import Order, Statistics
 
-pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
+pytestmark = EMULATED
 
 FOLDER = Path(next(iter(mlx.__path__))) / "include/mlx/backend/metal/kernels"
 BLOCKS = 32
@@ -89,20 +90,13 @@ def _two_passes(
 
 
 @pytest.mark.parametrize(
-    ("dtype", "order"),
-    [("float32", Order.ASCENDING), ("float16", Order.DESCENDING), ("float16", Order.RANDOM)],
+    ("dtype", "order"), [("float32", Order.RANDOM), ("float16", Order.DESCENDING)]
 )
 def test_sdpa_in_one_pass(dtype: str, order: Order) -> None:
     arrays = _draw(dtype, tokens=100, dim=64, heads=4, kv_heads=2)
     out, statistics = _one_pass(arrays, order=order)
     assert _error(arrays, out) <= BOUNDS[dtype]
     assert statistics.barriers == 4 * (1 + 2 * 2)  # of a head: one, and two for each of 64/32
-
-
-@pytest.mark.parametrize("dtype", METAL)
-def test_sdpa_in_two_passes(dtype: str) -> None:
-    arrays = _draw(dtype, dim=128)
-    assert _error(arrays, _two_passes(arrays, order=Order.RANDOM)[0]) <= BOUNDS[dtype]
 
 
 @pytest.mark.parametrize(

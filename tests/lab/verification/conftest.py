@@ -68,10 +68,9 @@ template <typename T, int WIDTH>
 """
 
 
-def _writer(folder: Path, name: str, text: str) -> Write:
+def _writer(file: Path, text: str) -> Write:
     def write(old: str = "", new: str = "") -> Path:
         assert old in text
-        file = folder / name
         file.write_text(text.replace(old, new) if old else text)
         return file
 
@@ -81,10 +80,10 @@ def _writer(folder: Path, name: str, text: str) -> Write:
 @pytest.fixture
 def row_sums(tmp_path: Path, compiled_kernels: object) -> Write:
     """Write a good check, with one piece replaced by another."""
-    return _writer(tmp_path, "row_sums.py", ROW_SUMS)
+    return _writer(tmp_path / "row_sums.py", ROW_SUMS)
 
 
 @pytest.fixture
 def scale(tmp_path: Path, compiled_kernels: object) -> Write:
     """Write a good kernel, with one piece replaced by another."""
-    return _writer(tmp_path, "scale.metal", SCALE)
+    return _writer(tmp_path / "scale.metal", SCALE)

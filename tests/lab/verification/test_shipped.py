@@ -29,7 +29,7 @@ from tracekit.lab.verification.verify import (
 )
 from tracekit.ops.attention.metal import Kernel, paged_decode, plan
 
-pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
 
 Change = Callable[[str], str]
 BARRIER = re.compile(r"threadgroup_barrier\([^;]*;")
@@ -111,18 +111,16 @@ def test_a_barrier_less_is_seen(change: Callable[[Change], None], name: str, num
     change(partial(_nth, number, lambda _: ";"))
     subject = _subject(name)
     answers = {order.value: subject.launch(order, False).arrays for order in Order}
-    outcomes = {
-        orders_agree(answers).outcome,
-        all_written(answers, subject.expected).outcome,
-        within_bound(answers, subject.expected, subject.bound).outcome,
-    }
-    assert Outcome.DEFECT in outcomes
+    verdicts = (
+        orders_agree(answers),
+        all_written(answers, subject.expected),
+        within_bound(answers, subject.expected, subject.bound),
+    )
+    assert Outcome.DEFECT in {verdict.outcome for verdict in verdicts}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_barrier_that_some_never_reach_is_seen(
-    change: Callable[[Change], None], name: str
-) -> None:
+def test_a_divergent_barrier_is_seen(change: Callable[[Change], None], name: str) -> None:
     last = len(BARRIER.findall(_text(name))) - 1
     some = "if (thread_position_in_threadgroup.x >= 32) {{ {} }}"
     change(partial(_nth, last, some.format))
@@ -140,13 +138,11 @@ LENGTH = "context_lens[sequence]"
         ("paged-decode", "block_tables + ", "block_tables + 1 + "),
         ("paged-decode", "k_pages + at", "k_pages + 8 + at"),
         ("paged-decode", LENGTH, f"{LENGTH} + 1"),
-        ("paged-decode", LENGTH, f"max(0, {LENGTH} - 1)"),
         ("paged-decode", "out[row", "out[1 + row"),
         ("paged-decode-per-head", "v_pages[at + d]", "v_pages[at + d + 1]"),
         ("paged-decode-barriers", LENGTH, "context_lens[sequence ^ 1]"),
         ("rmsnorm-linear", "float(gain[k])", "float(gain[k + 1])"),
         ("rmsnorm-linear", "buffer = 1 - buffer;", ""),
-        ("rmsnorm-linear", "first_row + r < rows", "first_row + r <= rows"),
         ("rmsnorm-linear", "column < outputs)", "column <= outputs)"),
     ],
 )
@@ -168,9 +164,7 @@ def _with_page(kernel: Kernel, page: int) -> Check:
     return Check(run=run, expected=np.zeros(problem.q.shape), bound=1.0)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "page"), [("grouped", 10**6), ("grouped", 28), ("per-head", -1), ("barriers", 28)]
-)
+@pytest.mark.parametrize(("kernel", "page"), [("grouped", 28), ("per-head", -1), ("barriers", 28)])
 def test_a_page_that_is_not_there_is_seen(kernel: Kernel, page: int) -> None:
     declared = Declared("page", Path(__file__), partial(_with_page, kernel))
     (subject,) = check_subjects(declared, {"page": page}, 0)

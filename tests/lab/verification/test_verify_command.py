@@ -12,7 +12,7 @@ import pytest
 from tracekit.lab.verification.verify import NOT_PROVEN
 from tracekit.workload.workload import find
 
-pytestmark = [pytest.mark.usefixtures("compiled_kernels"), pytest.mark.emulator]
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
 
 Run = Callable[..., Any]
 Write = Callable[..., Path]

@@ -13,40 +13,37 @@ import pytest
 from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error, run, traced
 from small_kernels import EMULATED
 from tracekit.lab.msl.emulation import emulation
-from tracekit.lab.msl.program import Order, Program
+from tracekit.lab.msl.program import Order
 from tracekit.ops.attention.metal import BLOCK_SIZES, HD_TILES, Kernel, Plan, plan, prewarm
 from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.problem import HEAD_DIMS, draw_problem
 from tracekit.ops.kernels import DTYPES, specializations
 
 GROUPS = (1, 4, 2, 8, 3, 5)
-
-
 pytestmark = EMULATED
 
 Specialization = tuple[mx.Dtype, int, int, int]
 ALL: list[Specialization] = list(itertools.product(DTYPES, HEAD_DIMS, BLOCK_SIZES, HD_TILES))
 
 
-def _pairs(one: Specialization) -> set[Any]:
-    return set(itertools.combinations(enumerate(one), 2))
+def _pairs(made: Specialization) -> set[Any]:
+    return set(itertools.combinations(enumerate(made), 2))
 
 
 def _pairwise() -> list[Specialization]:
-    """Choose specializations, each the one with most pairs that none before it has."""
+    """Choose specializations, each with most pairs that none before it has."""
     chosen: list[Specialization] = []
     left = set[Any]().union(*map(_pairs, ALL))
     while left:
-        chosen.append(max(ALL, key=lambda one: len(_pairs(one) & left)))
+        chosen.append(max(ALL, key=lambda made: len(_pairs(made) & left)))
         left -= _pairs(chosen[-1])
     return chosen
 
 
 def _tiered(every: list[Any], chosen: list[Any]) -> list[Any]:
     """Leave to a campaign what is not chosen."""
-    return [
-        one if one in chosen else pytest.param(one, marks=pytest.mark.campaign) for one in every
-    ]
+    left = pytest.mark.campaign
+    return [case if case in chosen else pytest.param(case, marks=left) for case in every]
 
 
 def _ragged(dtype: mx.Dtype, head_dim: int, block: int, group: int) -> Case:
@@ -55,24 +52,12 @@ def _ragged(dtype: mx.Dtype, head_dim: int, block: int, group: int) -> Case:
     return Case(dtype, head_dim, block, group, lens, 3)
 
 
-def _case(one: Specialization) -> tuple[Case, Plan]:
-    dtype, head_dim, block, tile = one
-    number = ALL.index(one)
-    case = _ragged(dtype, head_dim, block, GROUPS[number % len(GROUPS)])
-    asked = {"partitions": 1 + number % 2, "ahead": number % 5 > 2}
-    how = plan(drawn(case), hd_tile=tile, threadgroup=64, **asked)
-    return case, how
+def _row_bytes(case: Case) -> int:
+    return sum(case.lens) * KV_HEADS * case.head_dim * case.dtype.size
 
 
-def _name(one: Specialization) -> str:
-    return "-".join([str(one[0]).removeprefix("mlx.core."), *map(str, one[1:])])
-
-
-@pytest.mark.parametrize("one", _tiered(ALL, _pairwise()), ids=_name)
-def test_every_specialization_agrees_in_every_order_and_loads_what_is_modelled(
-    one: Specialization,
-) -> None:
-    case, how = _case(one)
+def assert_right(case: Case, how: Plan) -> None:
+    """Run a call in every order of threads: it agrees, and loads what is modelled."""
     programs = compiled(traced(case, how))
     for order in Order:
         out, statistics = run(case, how, programs, order)
@@ -83,8 +68,24 @@ def test_every_specialization_agrees_in_every_order_and_loads_what_is_modelled(
             assert moved.touched == _row_bytes(case)
 
 
-def _row_bytes(case: Case) -> int:
-    return sum(case.lens) * KV_HEADS * case.head_dim * case.dtype.size
+def _name(made: Specialization) -> str:
+    return "-".join([str(made[0]).removeprefix("mlx.core."), *map(str, made[1:])])
+
+
+@pytest.mark.parametrize("made", _tiered(ALL, _pairwise()), ids=_name)
+def test_every_specialization_is_right(made: Specialization) -> None:
+    dtype, head_dim, block, tile = made
+    number = ALL.index(made)
+    case = _ragged(dtype, head_dim, block, GROUPS[number % len(GROUPS)])
+    asked = {"partitions": 1 + number % 2, "ahead": number % 5 > 2}
+    assert_right(case, plan(drawn(case), hd_tile=tile, threadgroup=64, **asked))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("kernel", ["per-head", "barriers"])
+def test_other_kernels_load_each_row_for_every_head(kernel: Kernel, dtype: mx.Dtype) -> None:
+    case = _ragged(dtype, 80, 16, 3)
+    assert_right(case, plan(drawn(case), kernel=kernel))
 
 
 HEADS = list(itertools.product([1, 2, 3, 4, 5, 7, 8], [False, True]))
@@ -99,28 +100,6 @@ def test_every_number_of_heads_with_many_tiles_of_a_simdgroup(heads: tuple[int, 
     out, statistics = run(case, how, compiled(traced(case, how)), Order.RANDOM)
     assert relative_error(case, out) <= BOUNDS[case.dtype]
     assert statistics.traffic["v_pages"].loaded == _row_bytes(case)
-
-
-def _other(
-    kernel: Kernel, dtype: mx.Dtype, group: int = 3, **asked: int
-) -> tuple[Case, Plan, dict[str, Program]]:
-    case = _ragged(dtype, 80, 16, group)
-    how = plan(drawn(case), kernel=kernel, **asked)
-    return case, how, compiled(traced(case, how))
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("kernel", ["per-head", "barriers"])
-def test_other_kernels_agree_and_load_each_row_for_every_head(
-    kernel: Kernel, dtype: mx.Dtype
-) -> None:
-    case, how, programs = _other(kernel, dtype)
-    for order in Order:
-        out, statistics = run(case, how, programs, order)
-        assert relative_error(case, out) <= BOUNDS[dtype]
-        for name in ("k_pages", "v_pages"):
-            assert statistics.traffic[name].loaded == how.rereads(3) * _row_bytes(case)
-            assert statistics.traffic[name].touched == _row_bytes(case)
 
 
 @pytest.mark.parametrize(("kernel", "barriers"), [("grouped", 0), ("per-head", 0), ("barriers", 3)])
@@ -154,21 +133,17 @@ def test_after_prewarming_the_hot_path_makes_no_kernel() -> None:
     with emulation() as log:
         names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], hd_tiles=[8])
         made = specializations()
-        assert {one.kernel.function for one in log} == names
+        assert {launch.kernel.function for launch in log} == names
         for lens in ([3], [16, 1], [5] * 9):
             problem = draw_problem(lens, **MODEL, block_size=16, max_blocks=1, dtype=mx.float16)
             for partitions in (1, 2, 3):
-                how = plan(problem, partitions=partitions)
-                out = attend(problem, scale=0.125, how=how)
+                out = attend(problem, scale=0.125, how=plan(problem, partitions=partitions))
                 assert out.shape == problem.q.shape
-    assert specializations() == made
-    assert {one.kernel.function for one in log} == names
-
-
-def test_kernels_without_tiles_have_one_specialization_for_a_block_size() -> None:
-    with emulation():
-        names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], kernel="barriers")
-    assert [name.startswith("custom_kernel_paged_decode_barriers__") for name in names] == [True]
+        assert specializations() == made
+        assert {launch.kernel.function for launch in log} == names
+        # a kernel without tiles has one specialization for a size of pages
+        (name,) = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], kernel="barriers")
+    assert name.startswith("custom_kernel_paged_decode_barriers__")
 
 
 @pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")

@@ -34,18 +34,22 @@ def _traced(problem: Problem, how: Plan | None = None) -> tuple[Generated, ...]:
     return generated(launch, problem.q, *pages, problem.block_tables, problem.context_lens)
 
 
-@pytest.mark.parametrize("dtype", [mx.float16, mx.bfloat16, mx.float32], ids=str)
-@pytest.mark.parametrize("head_dim", [64, 256])
 @pytest.mark.parametrize(
-    ("kernel", "partitions"),
-    [("grouped", 1), ("grouped", 2), ("per-head", None), ("barriers", None)],
+    ("kernel", "partitions", "head_dim", "dtype"),
+    [
+        ("grouped", 1, 64, mx.bfloat16),
+        ("grouped", 2, 256, mx.float16),
+        ("per-head", None, 256, mx.float32),
+        ("barriers", None, 64, mx.bfloat16),
+    ],
+    ids=str,
 )
 def test_the_kernels_have_the_names_that_are_recorded(
     kernel: Kernel, partitions: int | None, head_dim: int, dtype: mx.Dtype
 ) -> None:
     problem = _problem(2, head_dim, dtype)
     how = plan(problem, kernel=kernel, partitions=partitions)
-    names = [one.function for one in _traced(problem, how)]
+    names = [traced.function for traced in _traced(problem, how)]
     assert len(names) == how.dispatches
     assert specializations() >= set(names)
 
@@ -62,7 +66,7 @@ def test_every_batch_is_one_kernel_with_its_tables_in_device_memory() -> None:
 def test_every_number_of_partitions_is_one_kernel_and_one_merge() -> None:
     problem = _problem(1)
     hows = [plan(problem, partitions=partitions) for partitions in (1, 2, 3, 64)]
-    alone, *several = [[one.text for one in _traced(problem, how)] for how in hows]
+    alone, *several = [[traced.text for traced in _traced(problem, how)] for how in hows]
     assert all(texts == several[0] for texts in several)
     assert several[0][0] == alone[0]
     assert "const device float* stats" in several[0][1]
@@ -83,36 +87,20 @@ def test_without_metal_a_kernel_is_refused_and_not_recorded() -> None:
     assert specializations() == before
 
 
-def _sized(
-    *,
-    batch: int = 1,
-    q_heads: int = 16,
-    kv_heads: int = 8,
-    head_dim: int = 128,
-    tokens: int = 1024,
-    dtype: mx.Dtype = mx.float16,
-) -> Problem:
-    blocks = tokens // 32
-    pages = mx.zeros((batch * blocks, 32, kv_heads, head_dim), dtype)
-    return Problem(
-        mx.zeros((batch, q_heads, head_dim), dtype),
-        pages,
-        pages,
-        mx.zeros((batch, blocks), mx.int32),
-        mx.zeros((max(8, batch),), mx.int32),
-    )
-
-
-def test_a_large_batch_is_not_split() -> None:
-    assert plan(_sized(batch=32)) == Plan("grouped", 256, 1, hd_tile=8, heads=2, tokens=4)
-    assert plan(_sized(batch=32)).dispatches == 1
+def _sized(batch: int = 1, q_heads: int = 16, head_dim: int = 128, tokens: int = 1024) -> Problem:
+    """Return arrays of zeros, which take no memory before they are evaluated."""
+    pages = mx.zeros((batch * tokens // 32, 32, 8, head_dim), mx.float16)
+    tables = (mx.zeros((batch, tokens // 32), mx.int32), mx.zeros((max(8, batch),), mx.int32))
+    return Problem(mx.zeros((batch, q_heads, head_dim), mx.float16), pages, pages, *tables)
 
 
 def test_a_single_sequence_is_split_in_parts_that_keep_256_tokens() -> None:
-    assert plan(_sized(tokens=1024)).partitions == 4
+    whole = plan(_sized(batch=32))
+    assert (whole, whole.dispatches) == (Plan("grouped", 256, 1, hd_tile=8, heads=2, tokens=4), 1)
+    split = plan(_sized(tokens=1024))
+    assert (split.partitions, split.dispatches) == (4, 2)
     assert plan(_sized(tokens=1024), longest=300).partitions == 1
     assert plan(_sized(tokens=32768)).partitions == 32
-    assert plan(_sized(tokens=1024)).dispatches == 2
 
 
 @pytest.mark.parametrize(
@@ -133,29 +121,28 @@ def test_heads_are_shared_out_evenly(group: int, hd_tile: int, heads: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("sizes", "planned"),  # cores, batch, q heads, tokens; threads, partitions
+    ("cores", "batch", "q_heads", "tokens", "threads", "partitions"),
     [
         # A core for each threadgroup.
-        ((132, 16, 8, 1024), (512, 1)),
-        ((132, 16, 16, 1024), (512, 1)),
-        ((132, 16, 32, 2048), (384, 1)),
-        ((132, 16, 64, 2048), (256, 1)),
+        (132, 16, 8, 1024, 512, 1),
+        (132, 16, 16, 1024, 512, 1),
+        (132, 16, 32, 2048, 384, 1),
+        (132, 16, 64, 2048, 256, 1),
         # More cores than threadgroups: parts, but none shorter than 256 tokens.
-        ((132, 1, 32, 8192), (384, 16)),
-        ((132, 1, 32, 2048), (384, 8)),
-        ((132, 5, 32, 8192), (384, 3)),
+        (132, 1, 32, 8192, 384, 16),
+        (132, 1, 32, 2048, 384, 8),
+        (132, 5, 32, 8192, 384, 3),
         # More threadgroups than cores.
-        ((40, 16, 32, 2048), (384, 1)),
-        ((10, 2, 16, 2048), (512, 1)),
-        ((10, 2, 64, 2048), (256, 1)),
+        (40, 16, 32, 2048, 384, 1),
+        (10, 2, 16, 2048, 512, 1),
+        (10, 2, 64, 2048, 256, 1),
     ],
-)  # fmt: skip
+)
 def test_cores_that_are_known_are_filled(
-    sizes: tuple[int, int, int, int], planned: tuple[int, int]
+    cores: int, batch: int, q_heads: int, tokens: int, threads: int, partitions: int
 ) -> None:
-    cores, batch, q_heads, tokens = sizes
-    how = plan(_sized(batch=batch, q_heads=q_heads, tokens=tokens), cores=cores)
-    assert (how.threadgroup, how.partitions) == planned
+    how = plan(_sized(batch, q_heads, tokens=tokens), cores=cores)
+    assert (how.threadgroup, how.partitions) == (threads, partitions)
 
 
 def test_what_is_asked_for_is_had() -> None:
