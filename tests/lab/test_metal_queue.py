@@ -1,6 +1,7 @@
 """GPU time by a queue of our own, on a Metal that speaks the documented calls."""
 
 import math
+import re
 import sys
 
 import mlx.core as mx
@@ -57,10 +58,7 @@ def test_one_buffer_does_not_count_and_five_of_two_hundred_dispatches_do() -> No
         ({"has_device": False}, "the system has no Metal device."),
         ({"has_queue": False}, "Metal gives no command queue."),
         ({"compile_error": "line 3: error: 'flot'"}, "Metal cannot compile scale: line 3: error: "),
-        (
-            {"pipeline_error": "Internal error."},
-            "Metal makes no pipeline of scale: Internal error.",
-        ),
+        ({"pipeline_error": "Internal."}, "Metal makes no pipeline of scale: Internal."),
         ({"most_bytes": 8}, "Metal gives no buffer of 64 bytes."),
         ({"most_threads": 31}, "scale may have 31 threads in a threadgroup, not 32."),
         ({"gpu_error": Error("Timeout")}, "the GPU did not complete the work: Timeout."),
@@ -71,9 +69,9 @@ def test_one_buffer_does_not_count_and_five_of_two_hundred_dispatches_do() -> No
     ],
 )
 def test_what_cannot_be_had_is_said_with_its_reason(options: dict[str, object], said: str) -> None:
-    with pytest.raises(ToolError) as caught:
+    why = re.escape(f"GPU time is not available, because {said}")
+    with pytest.raises(ToolError, match=f"^{why}"):
         timed(FakeMetal(**options))
-    assert caught.value.message.startswith(f"GPU time is not available, because {said}")
 
 
 def test_without_metal_or_its_bindings_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:

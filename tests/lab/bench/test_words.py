@@ -1,10 +1,7 @@
 """What a person reads of a bench and of a sweep: one file holds the words."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from tracekit.lab.bench import words
 from tracekit.lab.bench.document import Bench, Comparison, Row, Timing, summarize
@@ -13,7 +10,6 @@ from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Tuning, ranked
 from tracekit.lab.metal_queue import Dispatch
 from tracekit.ops.attention.metal import Plan
 
-GOLDEN = Path(__file__).parent / "words.txt"
 HOST_ONLY = "GPU time is not available, because MLX runs on the CPU here."
 ONE = Shape(batch=1, q_heads=1, kv_heads=1, active_blocks=1, block_size=1)
 
@@ -33,15 +29,10 @@ DISPATCH = Dispatch("decode", (1e5,), 1e5, 1e5, 32, 1024, 2176)
 BENCHES = (
     bench(
         row(
-            "paged",
-            tokens=16,
-            bytes_unique=4_000_000,
-            error=1.5e-4,
+            "paged", tokens=16, bytes_unique=4_000_000, error=1.5e-4, sets=2,
             speed_up=Comparison("naive", 2.5, 2.25, 2.75, 9),
             against=Comparison("sdpa", reason="sdpa was not measured"),
-            sets=2,
-            working_set=1 << 21,
-            residence="unknown",
+            working_set=1 << 21, residence="unknown",
         ),
         row("naive", 1.0, 2.0, tokens=16, speed_up=Comparison("naive", 2.0, pairs=5)),
         row("sdpa", *[5.0] * 6),
@@ -58,7 +49,7 @@ BENCHES = (
         row("paged", kernel="grouped", dispatches=(DISPATCH, DISPATCH), no_gpu=""),
         shape=replace(ONE, ragged=True),
     ),
-)
+)  # fmt: skip
 TUNING = Tuning(
     Shape(),
     ranked(
@@ -88,8 +79,5 @@ def said() -> Iterator[str]:
     yield from words.tuning_remarks(TUNING)
 
 
-def test_the_words_are_those_of_the_file(request: pytest.FixtureRequest) -> None:
-    text = "\n".join(said()) + "\n"
-    if request.config.getoption("--update-goldens"):
-        GOLDEN.write_text(text)
-    assert text == GOLDEN.read_text()
+def test_the_words_are_those_of_the_file(golden: Callable[..., None]) -> None:
+    golden("words.txt", "\n".join(said()) + "\n")
