@@ -1,12 +1,17 @@
-"""A bundle of a few rows, made as the tests of its users need it."""
+"""Bundles of a few rows, and bundles of one run whose document is written by hand."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from bundle_writer import DURATION, TIME, Col, Process, Table
+from bundle_writer import DURATION, TIME, Col, Process, Table, write_bundle
+from bundle_writer.keyed import Archived, archive_of
+from tracekit.tables.bundle.bundle import Bundle
 
 PYTHON = Process(4711, "python3")
 SERVER = Process(420, "WindowServer")
+SYMBOL_STORES = "com.apple.xray.symbolstoremanager.symbolstores"
+DEVICE = "0A1B2C3D-0000-4000-8000-000000000001"
 _INTERVALS = [
     Col("start", "Start", "XRStartTimeTypeID", TIME),
     Col("duration", "Duration", "XRDurationTypeID", DURATION),
@@ -35,9 +40,32 @@ def intervals(*rows: tuple[int, int, Process], **attributes: Any) -> Table:
 
 
 def process_info(*names: tuple[int, str]) -> Table:
-    rows = [(0, pid, name) for pid, name in names]
-    return Table("process-info", _PROCESS_INFO, rows)
+    return Table("process-info", _PROCESS_INFO, [(0, pid, name) for pid, name in names])
 
 
 def ticks(times: Sequence[int], attributes: Mapping[str, Any] | None = None) -> Table:
-    return Table("tick", _TICKS, [(one,) for one in times], attributes or {})
+    return Table("tick", _TICKS, [(time,) for time in times], attributes or {})
+
+
+TICK = ticks([1, 2], {"frequency": 10})
+
+
+def documented(
+    folder: Path,
+    run: Mapping[str, Any] | None,
+    *,
+    tables: Sequence[Table] = (TICK,),
+    number: Any = 1,
+    **top: Any,
+) -> Bundle:
+    """Return a bundle whose document says this of run 1 and `top`; without one for None."""
+    path = write_bundle(folder / "made.trace", tables, with_document=False)
+    if run is not None:
+        runs = Archived("XRRunListData", {"$0": 1, "$1": {number: run}})
+        content = archive_of({"com.apple.xray.run.data": runs} | top)
+        (path / "form.template").write_bytes(content)
+    return Bundle(path)
+
+
+def process(pid: int, execname: str, display: str) -> Archived:
+    return Archived("XRProcessData", {"_pid": pid, "_execname": execname, "displayName": display})

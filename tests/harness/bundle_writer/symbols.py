@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 _ARM64 = 0x0100000C
-_OPEN_END = 0x7FFFFFFFFFFFFFFF
 _SUBTYPES = {"arm64": 0, "arm64e": 2}
+_NO_CACHE = UUID(int=0)
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,10 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Image:
-    """A binary as a process has it loaded, its text at an address."""
+    """A binary as a process has it loaded, its text at an address, between two mach times.
+
+    `others` are further segments: name, address, size. They stand before the text.
+    """
 
     uuid: UUID
     path: str
@@ -32,12 +35,15 @@ class Image:
     size: int = 1 << 20
     arch: str = "arm64e"
     symbols: tuple[Symbol, ...] = ()
+    begin: int = 0
+    end: int = 0x7FFFFFFFFFFFFFFF
+    others: tuple[tuple[str, int, int], ...] = ()
 
 
-def signature(pid: int, images: Sequence[Image]) -> bytes:
-    """Return where the images of a process lie, none of them in a shared cache."""
+def signature(pid: int, images: Sequence[Image], cache: UUID = _NO_CACHE, base: int = 0) -> bytes:
+    """Return where the images of a process lie, and where its shared cache does."""
     head = struct.pack("<6I", 0xFF01FF02, 1, pid, 0, 0, len(images))
-    trailer = struct.pack("<II16sQ", 0x00C0FFEE, 4, bytes(16), 0)
+    trailer = struct.pack("<II16sQ", 0x00C0FFEE, 4, cache.bytes, base)
     return head + b"".join(map(_image, images)) + trailer
 
 
@@ -45,9 +51,11 @@ def _image(image: Image) -> bytes:
     path = image.path.encode() + b"\0"
     path = path.ljust(len(path) + -len(path) % 8, b"\0")
     kind = (_ARM64, _SUBTYPES[image.arch])
-    fields = struct.pack("<IIQQIIII", 0, 0, 0, _OPEN_END, *kind, 1, len(path))
-    segment = struct.pack("<16sQQ", b"__TEXT", image.address, image.size)
-    return image.uuid.bytes + fields + path + segment
+    segments = (*image.others, ("__TEXT", image.address, image.size))
+    times = (image.begin, image.end)
+    fields = struct.pack("<IIQQIIII", 0, 0, *times, *kind, len(segments), len(path))
+    packed = (struct.pack("<16sQQ", name.encode(), *place) for name, *place in segments)
+    return image.uuid.bytes + fields + path + b"".join(packed)
 
 
 def symbols_archive(image: Image) -> bytes:

@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tracekit.base import Process, write_whole
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
-from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS
+from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS, UNITS
 from tracekit.tables.bundle.container.keyed import Archive, Part
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.container.store import Store, Unreadable, run_folder
@@ -146,7 +146,7 @@ def _start(run: BundleRun) -> str:
             continue
         stored = int(read_records(run.files, store, fields)[0][0])
         if BIAS <= stored < ALL_64:
-            return _date(round((stored - BIAS) / 10**6) / 1000, UTC)
+            return _date((stored - BIAS) / UNITS, UTC)
     return ""
 
 

@@ -1,5 +1,6 @@
 """Stacks of cells: their texts, and their numbers as an export would number them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stored_arrays import NULL, NoPlaces, StoredArrays
+from bundle_writer.uniquing import Arrays as Written
 from tracekit.tables.bundle.cells.encodings import Encoding
-from tracekit.tables.bundle.container.uniquer import Numbers
+from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.container.uniquer import Arrays, Numbers
 from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.bundle.stacks.stacks import (
     NO_BINARY,
@@ -23,6 +25,36 @@ from tracekit.tables.xml.node import FRAMES, STACKS
 
 BACKTRACE, CALLSTACK = Encoding.BACKTRACE, Encoding.CALLSTACK
 TAGGED, SYMBOL = Encoding.TAGGED_BACKTRACE, Encoding.TEXT_SYMBOL
+NULL = (1 << 32) - 1
+
+
+class StoredArrays:
+    """Arrays of a run as literal numbers, written to a folder when they are first read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._written = Written()
+
+    def id(self, *values: int) -> int:
+        return self._written.id(values)
+
+    def process(self) -> int:
+        return self.id(4711, 0)
+
+    def chunk(self, *addresses: int) -> int:
+        return self.process() << 32 | self.id(*addresses)
+
+    def backtrace(self, *addresses: int) -> int:
+        """Return the number of a backtrace: its leaf in one chunk, the others in another."""
+        return self.id(*(self.chunk(*part) for part in (addresses[:1], addresses[1:]) if part))
+
+    def callstack(self, pc: int, *returns: int) -> int:
+        return self.id(self.id(*returns), pc, self.process())
+
+    def read(self) -> Arrays:
+        """Return the arrays as the reader has them; there are no more to come."""
+        self._written.write(self._folder / "arrayUniquer", 1)
+        return Arrays(Files(self._folder), "arrayUniquer")
 
 
 @pytest.fixture
@@ -30,11 +62,38 @@ def stored(tmp_path: Path) -> StoredArrays:
     return StoredArrays(tmp_path)
 
 
+class NoPlaces:
+    """Nothing is known of any address."""
+
+    binaries: Sequence[Binary] = ()
+
+    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:  # noqa: ARG002
+        return np.full(pids.size, NO_BINARY, np.int64)
+
+    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:  # noqa: ARG002
+        return [None] * binaries.size
+
+
+class OneBinary(NoPlaces):
+    """A binary of process 4711 from 0x1000 to 0x2000, with a symbol in its first half."""
+
+    binaries = (Binary("dyld", "0A", "arm64e", 0x1000, "/usr/lib/dyld"),)
+
+    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
+        """Return the binary where the address is its own, before it is gone."""
+        within = (addresses >= 0x1000) & (addresses < 0x2000) & (pids == 4711) & (times < 2)
+        return np.where(within, 0, NO_BINARY)
+
+    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:
+        pairs = zip(binaries.tolist(), addresses.tolist(), strict=True)
+        return ["start" if not binary and at < 0x1800 else None for binary, at in pairs]
+
+
 def column(encoding: Encoding, *ids: int) -> StackColumn:
     return encoding, np.array(ids, np.uint32)
 
 
-class _Read:
+class Read:
     """The cells of columns, a table of their own, and the symbols behind them."""
 
     def __init__(
@@ -60,7 +119,7 @@ class _Read:
 
 def test_a_backtrace_is_worded_as_an_export_words_it(stored: StoredArrays) -> None:
     deep, alone = stored.backtrace(0x195480311, 0x1954390FC), stored.backtrace(0x101)
-    found = _Read(stored, column(BACKTRACE, deep, NULL, alone, deep))
+    found = Read(stored, column(BACKTRACE, deep, NULL, alone, deep))
     words = "0x195480311 ← (1 other frames)"
     assert found.texts == [[words, None, "0x101 ← (0 other frames)", words]]
     assert found.numbers == [[0, None, 1, 0]]
@@ -68,32 +127,12 @@ def test_a_backtrace_is_worded_as_an_export_words_it(stored: StoredArrays) -> No
     assert found.addresses == [0x195480311, 0x1954390FC, 0x101]
 
 
-SIGNED = 0x0034_8001_9543_A35C  # of user space, its upper bits authenticate it
-KERNEL = 0xFFFF_FE00_1234_5678
-
-
-class OneBinary(NoPlaces):
-    """A binary of process 4711 from 0x1000 to 0x2000, with a symbol in its first half."""
-
-    binaries = (Binary("dyld", "0A", "arm64e", 0x1000, "/usr/lib/dyld"),)
-
-    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
-        """Return the binary where the address is its own, before it is gone."""
-        within = (addresses >= 0x1000) & (addresses < 0x2000) & (pids == 4711) & (times < 2)
-        return np.where(within, 0, NO_BINARY)
-
-    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:
-        """Return the one name where it belongs."""
-        pairs = zip(binaries.tolist(), addresses.tolist(), strict=True)
-        return ["start" if not binary and at < 0x1800 else None for binary, at in pairs]
-
-
 def test_frames_are_looked_up_one_before_their_addresses_and_carry_binaries(
     stored: StoredArrays,
 ) -> None:
     traces = [stored.backtrace(0x1000, 0x1001, 0x1800, 0x1801), stored.backtrace(0x1801, 0x1001)]
     gone = stored.backtrace(0x1001)
-    found = _Read(stored, column(BACKTRACE, *traces, gone), places=OneBinary())
+    found = Read(stored, column(BACKTRACE, *traces, gone), places=OneBinary())
     frames = found.stacks.symbols().frames
     assert frames["name"].to_pylist() == [
         *("0x1000", "start", "start", "0x1800"),
@@ -109,7 +148,7 @@ def test_a_chunk_of_all_ones_ends_a_backtrace_and_one_may_have_no_process(
 ) -> None:
     ended = stored.id(stored.chunk(1), stored.chunk(2), NULL, stored.chunk(3))
     unowned = stored.id(NULL << 32 | stored.id(0x1002), stored.id(NULL, 0) << 32 | stored.id(5))
-    found = _Read(stored, column(BACKTRACE, ended, stored.id(NULL), unowned), places=OneBinary())
+    found = Read(stored, column(BACKTRACE, ended, stored.id(NULL), unowned), places=OneBinary())
     assert found.texts == [["0x1 ← (1 other frames)", "", "0x1002 ← (1 other frames)"]]
     assert found.numbers == [[0, None, 1]]
 
@@ -117,10 +156,11 @@ def test_a_chunk_of_all_ones_ends_a_backtrace_and_one_may_have_no_process(
 def test_addresses_of_user_space_lose_the_bits_that_authenticate_them(
     stored: StoredArrays,
 ) -> None:
-    found = _Read(stored, column(BACKTRACE, stored.backtrace(SIGNED, KERNEL, 0)))
-    assert found.addresses == [0x1_9543_A35C, KERNEL, 0]
+    kernel = 0xFFFF_FE00_1234_5678
+    found = Read(stored, column(BACKTRACE, stored.backtrace(0x0034_8001_9543_A35C, kernel, 0)))
+    assert found.addresses == [0x1_9543_A35C, kernel, 0]
     names = found.stacks.symbols().frames["name"].to_pylist()
-    assert names == ["0x19543a35c", hex(KERNEL - 1), "0x0"]
+    assert names == ["0x19543a35c", hex(kernel - 1), "0x0"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +179,7 @@ def test_arrays_of_another_kind_are_refused(
 ) -> None:
     stored.process()
     with pytest.raises(ArchiveError, match=why):
-        _Read(stored, column(encoding, stored.id(*array)))
+        Read(stored, column(encoding, stored.id(*array)))
 
 
 @pytest.mark.parametrize("encoding", [BACKTRACE, CALLSTACK])
@@ -150,21 +190,21 @@ def test_a_stack_deeper_than_any_is_refused(stored: StoredArrays, encoding: Enco
         else stored.callstack(1, *range(1, depth + 1))
         for depth in (1 << 14, (1 << 14) + 1)
     )
-    found = _Read(stored, column(encoding, deepest))
+    found = Read(stored, column(encoding, deepest))
     with pytest.raises(ArchiveError, match="more than 16,384 frames"):
         found.more(column(encoding, deeper))
 
 
 def test_zeros_before_the_last_address_are_frames(stored: StoredArrays) -> None:
     one, none = stored.callstack(5, 0, 7, 0, 0), stored.callstack(0, 0)
-    found = _Read(stored, column(CALLSTACK, one, none))
+    found = Read(stored, column(CALLSTACK, one, none))
     assert (found.numbers, found.frames) == ([[0, 1]], [[0, 1, 2], []])
 
 
 def test_what_a_callstack_lacks_is_not_said(stored: StoredArrays) -> None:
     ones = (1 << 64) - 1
     bare, narrow = stored.id(ones, ones, ones), stored.id(NULL, 0x100, NULL)
-    found = _Read(stored, column(CALLSTACK, bare, narrow))
+    found = Read(stored, column(CALLSTACK, bare, narrow))
     assert found.texts == [["0 frames, 0 regs", "PC:0x100, 0 frames, 0 regs"]]
     assert found.numbers == [[None, 0]]
 
@@ -172,30 +212,28 @@ def test_what_a_callstack_lacks_is_not_said(stored: StoredArrays) -> None:
 def test_stacks_are_numbered_row_by_row_over_all_columns(stored: StoredArrays) -> None:
     kernel, user, other = (stored.callstack(pc) for pc in (0x30, 0x20, 0x10))
     columns = column(CALLSTACK, NULL, kernel, other), column(CALLSTACK, user, other, kernel)
-    found = _Read(stored, *columns)
+    found = Read(stored, *columns)
     assert found.numbers == [[None, 1, 2], [0, 2, 1]]
     assert found.addresses == [0x20, 0x30, 0x10]
 
 
 def test_bare_addresses_are_numbered_behind_all_frames(stored: StoredArrays) -> None:
     callstack, trace = stored.callstack(0x10), stored.backtrace(0x21, 0x10)
-    found = _Read(stored, column(CALLSTACK, callstack), column(BACKTRACE, trace))
+    found = Read(stored, column(CALLSTACK, callstack), column(BACKTRACE, trace))
     symbols = found.stacks.symbols()
     assert found.frames == [[2], [0, 1]]
     assert symbols.frames["name"].to_pylist() == ["0x21", "0xf", None]
     assert (symbols.frames.schema, symbols.stacks.schema) == (FRAMES, STACKS)
 
 
-def test_a_tagged_backtrace_is_the_stack_that_it_wraps(stored: StoredArrays) -> None:
+def test_a_tagged_backtrace_is_the_stack_that_it_wraps_and_a_text_symbol_has_none(
+    stored: StoredArrays,
+) -> None:
     tagged = stored.id(stored.backtrace(0x11, 0x20), 3)
-    found = _Read(stored, column(TAGGED, tagged))
-    assert (found.texts, found.frames) == ([["0x11 ← (1 other frames)"]], [[0, 1]])
-
-
-def test_a_text_symbol_has_a_text_and_no_stack(stored: StoredArrays) -> None:
-    found = _Read(stored, column(SYMBOL, stored.id(stored.process(), 0x1007C6CA8), NULL))
-    assert (found.texts, found.numbers) == ([["0x1007c6ca7  ", None]], [[None, None]])
-    assert found.frames == []
+    symbol = stored.id(stored.process(), 0x1007C6CA8)
+    found = Read(stored, column(TAGGED, tagged, NULL), column(SYMBOL, symbol, NULL))
+    assert found.texts == [["0x11 ← (1 other frames)", None], ["0x1007c6ca7  ", None]]
+    assert (found.numbers, found.frames) == ([[0, None], [None, None]], [[0, 1]])
 
 
 def test_the_same_array_repeated_beyond_all_memory_is_refused(
@@ -204,7 +242,7 @@ def test_the_same_array_repeated_beyond_all_memory_is_refused(
     monkeypatch.setattr("tracekit.tables.bundle.stacks.stacks._MOST", 10_009)
     chunk = stored.chunk(*range(1000))
     ids = [stored.id(chunk, stored.chunk(number)) for number in range(10)]
-    found = _Read(stored, column(BACKTRACE, *ids[:9]))
+    found = Read(stored, column(BACKTRACE, *ids[:9]))
     with pytest.raises(ArchiveError, match="more frames than are read"):
         found.more(column(BACKTRACE, *ids))
 
@@ -218,7 +256,7 @@ def test_numbering_equals_a_plain_loop(
     ids = [stored.callstack(*one) for one in data.draw(st.lists(deep, min_size=1, max_size=5))]
     rows = data.draw(st.lists(st.tuples(*[st.sampled_from([NULL, *ids])] * 2), max_size=8))
     columns = [column(CALLSTACK, *(row[place] for row in rows)) for place in (0, 1)]
-    found = _Read(stored, *columns).numbers
+    found = Read(stored, *columns).numbers
     order = [*dict.fromkeys(one for row in rows for one in row if one != NULL)]
     numbers = {one: number for number, one in enumerate(order)} | {NULL: None}
     assert found == [[numbers[row[place]] for row in rows] for place in (0, 1)]

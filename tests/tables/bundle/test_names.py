@@ -1,0 +1,149 @@
+"""Names of processes, threads and cores, from the document or the tables of a run."""
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundle_writer import TIME, Col, Table, Thread, ThreadName
+from bundle_writer.keyed import Archived, by_number
+from small_bundle import PYTHON, TICK, documented, process, process_info
+from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.names import Document, Names
+
+THREADS = {
+    0x55: (4711, "python3"),
+    0x56: (4711, "worker"),
+    0x57: (6723, "CoreSimulatorService"),
+    0x58: (9, "of nobody"),
+    0x59: (4711, None),
+    0x77: (4711, "AppleT810xIO"),
+    0x78: (4711, "0x12"),
+}
+DOCUMENTED = {
+    "processDatas": [
+        process(0, "/System/Library/Kernels/kernel.release.t8103", "kernel.release.t8103"),
+        process(4711, "/opt/python3", "python3"),
+        process(6723, "com.apple.CoreSimulator.CoreSimulatorService", "CoreSimulatorService"),
+    ],
+    "threadsByTID": by_number(
+        {
+            tid: Archived("XRThread", {"preferredName": name, "tid": tid, "pid": pid})
+            for tid, (pid, name) in THREADS.items()
+        }
+    ),
+}
+
+
+def as_dictionaries(run: dict[str, Any]) -> dict[str, Any]:
+    """Return the run with its processes archived as dictionaries, as Instruments 26.0 does."""
+    return run | {"processDatas": [dict(process.parts) for process in run["processDatas"]]}
+
+
+def names(folder: Path, run: dict[str, Any] | None, tables: Sequence[Table] = (TICK,)) -> Names:
+    return documented(folder, run, tables=tables).runs[0].names
+
+
+@pytest.mark.parametrize("form", [dict, as_dictionaries])
+def test_names_of_the_document(tmp_path: Path, form: Any) -> None:
+    found = names(tmp_path, form(DOCUMENTED))
+    processes = {pid: found.process(pid) for pid in (0, 4711, 6723)}
+    assert processes == {0: "kernel.release.t8103", 4711: "python3", 6723: "com.apple.CoreSi"}
+    assert {tid: found.thread(tid, pid) for tid, (pid, _) in THREADS.items()} == {
+        0x55: "python3",
+        0x56: "worker",
+        0x57: "com.apple.CoreSi",  # it is called as its process, and so as cells call that
+        0x58: "of nobody",
+        0x59: "python3",  # without a name of its own
+        0x77: "AppleT81",  # up to the first 0x
+        0x78: "0x12",
+    }
+    assert found.thread_with_tid(0x77, 4711) == "AppleT81 0x77 (python3, pid: 4711)"
+    assert found.remarks == ()
+
+
+def core(number: int, flags: int) -> Archived:
+    """Return what a document says of a core; flags are 1 for efficiency, 2 for performance."""
+    topology = Archived("DTCPUClusterInfo", {"_clusterFlags": flags})
+    return Archived("XRCore", {"$0": number, "topology": topology})
+
+
+def test_kinds_of_cores(tmp_path: Path) -> None:
+    cores = {"allObjects": [core(0, 1), core(4, 2), core(5, 0), core(6, 2)]}
+    found = names(tmp_path / "known", DOCUMENTED | cores)
+    shown = [found.core(number) for number in (0, 4, 5, 6)]
+    assert shown == ["CPU 0 (E Core)", "CPU 4 (P Core)", "CPU 5", "CPU 6 (P Core)"]
+    assert names(tmp_path / "damaged", DOCUMENTED | {"allObjects": "no list"}).cores == {}
+
+
+THREAD_INFO = [
+    Col("time", "Time", "XRRecordedEventTimestampTypeID", TIME),
+    Col("tid", "Tid", "XRThreadIDTypeID"),
+    Col("name", "Name", "XRThreadNameTypeID"),
+    Col("main-thread", "Main", "XRBooleanTypeID"),
+]
+NAMED_THREADS = [
+    (0, 0x55, ThreadName("first", Thread(0x55, PYTHON)), True),
+    (0, 0x56, ThreadName("worker", Thread(0x56, PYTHON)), False),
+    (0, 0x57, ThreadName(None, Thread(0x57, PYTHON)), False),
+    (0, 0x58, ThreadName(None, None), False),
+]
+PROCESSES = process_info((0, "kernel_task"), (4711, "python3"))
+TABLES = (
+    PROCESSES,
+    Table("process-info", PROCESSES.columns[:2], [(0, 5)]),
+    Table("thread-info", THREAD_INFO, NAMED_THREADS),
+)
+
+
+def test_names_of_the_tables_where_there_is_no_document(tmp_path: Path) -> None:
+    found = names(tmp_path, None, TABLES)
+    assert (found.process(0), found.process(4711)) == ("kernel_task", "python3")
+    threads = [found.thread(tid, 4711) for tid in (0x55, 0x56, 0x57, 0x58, 0x99)]
+    assert threads == ["Main Thread", "worker", "python3", "python3", "Unknown"]
+    (remark,) = found.remarks
+    assert "because made.trace has no form.template" in remark
+
+
+def test_a_document_without_processes_leaves_names_to_the_tables(tmp_path: Path) -> None:
+    found = names(tmp_path, {"startTime": 5}, TABLES)
+    assert found.process(0) == "kernel_task"
+    processes, threads = found.remarks
+    assert "lacks 2 processes" in processes
+    assert "lacks 4 threads" in threads
+
+
+def test_damaged_tables_are_told(tmp_path: Path) -> None:
+    bundle = documented(tmp_path, None, tables=TABLES)
+    (bundle.path / "corespace/run1/core/stores/indexed-store-2/bulkstore").write_bytes(b"")
+    found = bundle.runs[0].names
+    assert (found.process(4711), found.thread(0x55, 4711)) == ("python3", "Unknown")
+    assert found.remarks[1].startswith("Names of thread-info are not available: made.trace: ")
+
+
+@pytest.mark.parametrize("number", [1, "1"])
+def test_runs_are_numbered_by_numbers_or_texts(tmp_path: Path, number: int | str) -> None:
+    run = documented(tmp_path, {"startTime": 5}, number=number).document.run(1)
+    assert run is not None
+    assert run.get("startTime") == 5
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "is no property list"),
+        (b"bplist00 and then nothing", "is no property list"),
+        (b"<plist><dict/></plist>", "is no keyed archive"),
+        (zlib.compress(b"some text"), "is no property list"),
+        (b"\x78\x9c and no stream", "cannot be inflated"),
+    ],
+)
+def test_a_damaged_document_is_told(tmp_path: Path, content: bytes, why: str) -> None:
+    (tmp_path / "form.template").write_bytes(content)
+    document = Document(Files(tmp_path))
+    assert document.run(3) is None
+    assert why in document.why_not(3)
+    assert "form.template" in document.why_not(3)
+    assert not document.why_not(3).endswith(".")

@@ -1,0 +1,304 @@
+"""How a run went, what was noted of it, and the table of contents of a bundle."""
+
+from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from bundle_writer import TIME, Col, Issue, Run, RunInfo, Table, write_bundle, write_runs
+from bundle_writer.keyed import Archived
+from small_bundle import DEVICE, SYMBOL_STORES, TICK, documented, process, process_info, ticks
+from tracekit.base.recording import Process
+from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle.run_info import issues_of, remarks_of, run_info, toc_of
+from tracekit.tables.toc import TocRun, TocTable, read_toc
+
+INFO: dict[str, Any] = {
+    "_targetUUID": DEVICE,
+    "_targetModel": "MacBook Air",
+    "_targetName": "A Mac",
+    "_targetOperatingSystem": "26.3.1 (25D2128)",
+    "_targetPlatform": "macOS",
+    "targetType": 1,
+    "_targetProcessName": "python3",
+    "_targetProcessPid": 4711,
+    "_arguments": "-c 1",
+    "_targetExitStatus": 0,
+    "_environment": {"TOKEN": "secret", "HOME": "/nowhere"},
+    "_rawStartTime": 1774906678.749009,
+    "_rawEndTime": 1774906679.640237,
+    "_rawDuration": 0.8912279999,
+    "_endReason": "Target app exited",
+    "_instrumentVersion": "26.0 (17A5295f)",
+    "_templateName": "Metal System Trace",
+    "_recordingMode": "Deferred",
+    "_timeLimit": "12 hours",
+    "_recordingSettings": {
+        "Hangs": [{"Reporting Threshold": "Brief (>100 ms)"}],
+        "Metal Application": [{"GPU": ["Counter Set: (null)", "Quiet"]}, {"Depth": 3}],
+    },
+}
+CLOCK = {DEVICE: [0, 125, 3, 1000, 1774906678.749009, "America/Los_Angeles"]}
+PROCESSES = [
+    process(0, "/System/Library/Kernels/kernel.release.t8103", "kernel"),
+    process(4711, "/opt/python3", "python3"),
+    process(6723, "com.apple.CoreSi", "com.apple.CoreSimulator"),
+]
+STORES = {1: {f"{DEVICE}.{pid}": {} for pid in (6723, 0, 8)} | {"no process": {}}}
+PYTHON = Process(4711, "python3")
+
+
+class Found(NamedTuple):
+    """What is read of a run."""
+
+    run: TocRun
+    remarks: tuple[str, ...]
+
+
+def told(folder: Path, clock: Any = CLOCK, **changed: Any) -> Found:
+    run = {
+        "runInfo": Archived("XRRunInfo", INFO | changed),
+        "processDatas": PROCESSES,
+        "mach_time_info": clock,
+    }
+    return Found(*run_info(documented(folder, run, **{SYMBOL_STORES: STORES}).runs[0]))
+
+
+def test_a_launched_process_with_numbers_as_numbers_or_texts(tmp_path: Path) -> None:
+    found = told(tmp_path / "numbers")
+    run = msgspec.json.format(msgspec.json.encode(found.run)).decode()
+    golden = Path(__file__).parents[1] / "goldens" / "run-of-a-document.json"
+    assert run == golden.read_text().strip()
+    assert found.remarks == ()
+    texts = told(tmp_path / "texts", _targetProcessPid="4711", _targetExitStatus="0")
+    assert texts == found
+
+
+@pytest.mark.parametrize("pid", [None, "", "soon", True, b"4711"])
+def test_a_target_without_a_pid_is_that_of_the_analysis_and_said(tmp_path: Path, pid: Any) -> None:
+    found = told(tmp_path, _targetProcessPid=pid)
+    assert found.run.target == PYTHON
+    (remark,) = found.remarks
+    assert remark == (
+        "The runInfo of run 1 in the form.template of made.trace does not say the target's pid; "
+        "the parameters of the analysis say 4711."
+    )
+
+
+def test_what_every_document_says_is_missed(tmp_path: Path) -> None:
+    found = told(tmp_path, _targetOperatingSystem=None, _rawDuration="long", targetType=None)
+    (remark,) = found.remarks
+    assert remark.endswith("does not say the system, the kind of target, the duration.")
+
+
+def test_an_attached_process_and_all_processes(tmp_path: Path) -> None:
+    run = told(tmp_path / "a", targetType=2, _arguments=None, _targetExitStatus=None).run
+    assert (run.target, run.target_type) == (PYTHON, "attached")
+    assert (run.arguments, run.exit_status, run.termination_reason) == ("", "", "")
+    run = told(tmp_path / "all", targetType=0, _targetProcessPid=-1).run
+    assert run.all_processes
+    assert (run.target, run.target_type, run.exit_status) == (None, "", "")
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [(0, "exit(0)"), (32, "exit(32)"), (255, "exit(255)"), (1, ""), (31, ""), (-9, "")],
+)
+def test_a_status_that_may_be_a_signal_gives_no_reason(
+    tmp_path: Path, status: int, reason: str
+) -> None:
+    found = told(tmp_path, _targetExitStatus=status)
+    assert (found.run.exit_status, found.run.termination_reason) == (str(status), reason)
+    unsure = [f"{status} may be its exit status or a signal" in said for said in found.remarks]
+    assert unsure == ([] if reason else [True])
+
+
+LOCAL, UTC = "2026-03-30T23:37:58.749+02:00", "2026-03-30T21:37:58.749Z"
+BERLIN = Archived("NSTimeZone", {"NS.name": "Europe/Berlin", "NS.data": b"TZif"})
+
+
+@pytest.mark.parametrize(
+    ("zone", "date"),
+    [
+        ("Europe/Berlin", LOCAL),
+        (BERLIN, LOCAL),
+        *((zone, UTC) for zone in ("GMT", "no/such zone", "../../../etc/passwd", "", 7)),
+    ],
+)
+def test_dates_stand_in_the_zone_of_the_device(tmp_path: Path, zone: Any, date: str) -> None:
+    assert told(tmp_path, clock={"another": [0, 1, 1, 0, 0, zone]}).run.start_date == date
+
+
+@pytest.mark.parametrize("seconds", [None, "soon", 1e300, float("inf"), float("nan"), 1 << 63])
+def test_a_moment_that_no_calendar_has_is_left_out(tmp_path: Path, seconds: Any) -> None:
+    run = told(tmp_path, _rawStartTime=seconds, _rawDuration=seconds).run
+    assert (run.start_date, run.duration) == ("", None)
+
+
+LESS = "Device, template, settings, duration and end of run 1 are not available, because "
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("runInfo", None), ("runInfo", "a text"), ("mach_time_info", "now")]
+)
+def test_a_document_in_an_unknown_form_is_told(tmp_path: Path, name: str, value: Any) -> None:
+    run = {"runInfo": Archived("XRRunInfo", INFO), "processDatas": PROCESSES, name: value}
+    found = Found(*run_info(documented(tmp_path, run).runs[0]))
+    assert found.run.device == {"os-version": "26.3.1"}
+    assert found.remarks[0].startswith(f"{LESS}the document of made.trace ")
+
+
+SAMPLED = Col("update-time", "Time", "XRSampleTimestampTypeID", TIME)
+STARTED = Col("trace-start-time", "Start", "XRTimeSinceEpochTypeID")
+TABLES = (
+    Table("time-info", [SAMPLED]),
+    Table("time-info", [SAMPLED, STARTED]),
+    Table("time-info", [SAMPLED, STARTED], [(0, Decimal("1774906678.749008896"))]),
+    process_info((4711, "python3")),
+)
+
+
+def test_without_a_document_target_system_and_start_are_known(tmp_path: Path) -> None:
+    found = Found(*run_info(documented(tmp_path, None, tables=TABLES).runs[0]))
+    known = TocRun(1, {"os-version": "26.3.1"}, PYTHON, start_date=UTC)
+    assert found == (known, (f"{LESS}made.trace has no form.template.",))
+
+
+def test_what_the_parameters_do_not_say_is_empty(tmp_path: Path) -> None:
+    nothing = {"binding": {"osx-version": None}, "modeling": {"target-pid": "SINGLE"}}
+    bundle = write_bundle(tmp_path / "made.trace", (), with_document=False, **nothing)
+    assert run_info(Bundle(bundle).runs[0])[0] == TocRun(1)
+
+
+NAME = "Trace1.run/RunIssues.storedata"
+MAPPING = Issue("Data stream: Time Mapping")
+HEALTHY = (
+    'Instruments noted once "Data stream: Time Mapping", as in nearly every trace that is whole.'
+)
+
+
+def noted(bundle: Path) -> tuple[str, ...]:
+    opened = Bundle(bundle)
+    return issues_of(opened, opened.runs[0])
+
+
+def with_issues(folder: Path, *issues: Issue) -> Path:
+    return write_bundle(folder / "made.trace", [TICK], issues=issues)
+
+
+def test_issues_are_counted_by_their_kinds_and_what_nearly_every_trace_has_alarms_nobody(
+    tmp_path: Path,
+) -> None:
+    bundle = with_issues(
+        tmp_path,
+        Issue("Data stream: Signpost\nintervals", kind=1, count=1200, nanoseconds=7),
+        Issue("Data stream: Signpost\nintervals", kind=1, count=34, nanoseconds=9),
+        MAPPING,
+    )
+    healthy, other = noted(bundle)
+    assert healthy == HEALTHY
+    assert other.startswith('Instruments noted 1,234 times "Data stream: Signpost intervals"; how')
+
+
+def test_long_and_many_issues_are_cut(tmp_path: Path) -> None:
+    issues = (Issue(f"{number:02} {'x' * 500}", count=0) for number in range(25))
+    found = noted(with_issues(tmp_path, *issues))
+    assert len(found) == 20
+    assert found[0].startswith('Instruments noted once "00 xxx')
+    assert len(found[0]) < 300
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "is missing."),
+        (b"no database", "is no database that can be read."),
+        (b"SQLite format 3\0" + bytes(200), "is no database that can be read."),
+    ],
+)
+def test_a_missing_or_damaged_database_is_told(
+    tmp_path: Path, content: bytes | None, why: str
+) -> None:
+    bundle = with_issues(tmp_path)
+    (bundle / NAME).unlink()
+    if content is not None:
+        (bundle / NAME).write_bytes(content)
+    (told,) = noted(bundle)
+    assert told.startswith("What Instruments noted of run 1 is not available: ")
+    assert told.endswith(f"{NAME} {why}")
+
+
+CONTENTS = (
+    ticks([1], {"frequency": 10}),
+    Table("kdebug", TICK.columns, [], {"codes": ["0x85,0x3", "33"], "target": "SINGLE"}),
+    ticks([], {"frequency": 1}),
+)
+
+
+def test_tables_stand_in_the_order_of_their_stores_and_runs_have_their_own(tmp_path: Path) -> None:
+    blank = RunInfo(template_name="Blank")
+    runs = {
+        1: Run(CONTENTS, issues=()),
+        3: Run(CONTENTS[:1], info=blank, issues=(Issue("odd"),)),
+    }
+    bundle = Bundle(write_runs(tmp_path / "a.trace", runs))
+    first, third = toc_of(bundle).runs
+    assert first.tables == (
+        TocTable(1, "tick", {"frequency": "10"}),
+        TocTable(2, "kdebug", {"codes": '"0x85,0x3" 33', "target": "SINGLE"}),
+        TocTable(3, "tick", {"frequency": "1"}),
+    )
+    assert (first.number, first.template, first.target) == (1, "Metal System Trace", PYTHON)
+    assert (third.number, third.template, len(third.tables)) == (3, "Blank", 1)
+    assert [len(issues_of(bundle, run)) for run in bundle.runs] == [0, 1]
+
+
+UNNAMED = "which it does not name"
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        *((version, None) for version in ("26.0 (17A5295f)", "26.0 (17C529)")),
+        *((version, UNNAMED) for version in ("", "26.0", "26.0 ()", "(a build; no build)")),
+        ("27.0 (18A1)", "18A1"),
+    ],
+)
+def test_a_build_that_is_not_verified_is_told(
+    tmp_path: Path, version: str, said: str | None
+) -> None:
+    info = RunInfo(instruments_version=version)
+    remarks = remarks_of(Bundle(write_bundle(tmp_path / "made.trace", [TICK], info=info)))
+    whole = f"Reading made.trace is not verified for its build of Instruments, {said}; "
+    assert [remark.startswith(whole) for remark in remarks] == ([] if said is None else [True])
+
+
+def test_a_missing_document_is_told(tmp_path: Path) -> None:
+    build, info, names = remarks_of(documented(tmp_path, None))
+    assert UNNAMED in build
+    assert info.startswith("Device, template, settings")
+    assert names.startswith("Names of processes and threads")
+
+
+def known(table: TocTable) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return table.schema, tuple(sorted(table.attributes.items()))
+
+
+@pytest.mark.corpus
+def test_what_a_real_bundle_without_a_document_says_is_what_its_export_says(corpus: Path) -> None:
+    folder = next(corpus.rglob("gpu_baseline.trace")).parent
+    bundle = Bundle(folder / "gpu_baseline.trace")
+    (made,), (real,) = toc_of(bundle).runs, read_toc(folder / "gpu_baseline_toc.xml").runs
+    assert len(made.tables) == 114
+    assert Counter(map(known, made.tables)) == Counter(map(known, real.tables))
+    assert made.target == real.target
+    assert real.device["os-version"].startswith(f"{made.device['os-version']} (")
+    assert (made.start_date, real.start_date) == (UTC, "2026-03-30T14:37:58.749-07:00")
+    assert replace(made, target=None, device={}, start_date="", tables=()) == TocRun(1)
+    assert len(remarks_of(bundle)) == 3
+    (issue,) = issues_of(bundle, bundle.runs[0])
+    assert issue.startswith('Instruments noted once "Data stream: Time Mapping"')
