@@ -9,26 +9,16 @@ from tracekit.tables.bundle.cells.encodings import (
 )
 from tracekit.tables.bundle.container.requirements import Requirements
 
-NONE = Requirements()
 
-
-def test_all_ones_is_a_value_of_few_types() -> None:
-    with_value = {one for one in TYPES if engineering_type(one[:-6], NONE).all_ones}
-    assert with_value == {
-        "XRGenericUInt32TypeID",
-        "XRKDebugArgumentTypeID",
-        "XRMetalCommandBufferIDTypeID",
-        "XROSSignpostIdentifierTypeID",
-        "XRPrototypeValueTypeID",
-        "XRThreadNameTypeID",
-        "XRVirtualMemoryAddressTypeID",
-    }
-
-
-def test_64_ones_are_a_value_of_types_of_64_bits_only() -> None:
-    asked = ("XRGenericUInt32", "XRPrototypeValue", "XRThreadName", "XRProcess", "XRDuration")
-    found = [engineering_type(one, NONE).wide_ones for one in asked]
-    assert found == [False, True, True, False, False]
+def test_all_ones_is_a_value_of_few_types_and_64_ones_of_those_of_64_bits() -> None:
+    kinds = {name: engineering_type(name.removesuffix("TypeID"), Requirements()) for name in TYPES}
+    wide = {
+        "XRKDebugArgumentTypeID", "XRMetalCommandBufferIDTypeID", "XROSSignpostIdentifierTypeID",
+        "XRPrototypeValueTypeID", "XRThreadNameTypeID", "XRVirtualMemoryAddressTypeID",
+    }  # fmt: skip
+    ones = {name for name, kind in kinds.items() if kind.all_ones}
+    assert ones == wide | {"XRGenericUInt32TypeID"}
+    assert {name for name, kind in kinds.items() if kind.wide_ones} == wide
 
 
 INFERRED = "read by an encoding that was never compared with an export"
@@ -51,6 +41,6 @@ def test_notes_on_several_tables_become_one_sentence_where_the_first_stood() -> 
 
 
 def test_notes_on_like_tables_of_several_bundles_are_alike() -> None:
-    said = f"kdebug: {INFERRED}: d."
-    for one in (KDEBUG, ELSEWHERE):
-        assert sentences([one, "It has no rows."], bundles=False) == (said, "It has no rows.")
+    for note in (KDEBUG, ELSEWHERE):
+        found = sentences([note, "It has no rows."], bundles=False)
+        assert found == (f"kdebug: {INFERRED}: d.", "It has no rows.")
