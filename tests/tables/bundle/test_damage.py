@@ -1,25 +1,22 @@
-"""Every file of a bundle removed, cut and changed: what is read is right, the rest is refused.
+"""Damaged bundles, and small ones that would take gigabytes: what is read is right, or refused.
 
 The cases are the same in every run; `bench/fuzz_bundles.py` tries as many as are asked for.
 `fuzzing.bundle_endings` says how a case may end.
 """
 
+import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from bundle_writer.examples import small_bundle
-from fuzzing.bundle_campaign import (
-    each,
-    made_subjects,
-    subject_of,
-)
+from fuzzing.bundle_campaign import each, made_subjects, subject_of
 from fuzzing.bundle_damage import files_of
 from fuzzing.bundle_endings import REFUSED, TOLD
 from fuzzing.bundles import told
-
-RANDOM = range(100)
 
 
 @pytest.fixture
@@ -27,10 +24,13 @@ def bundle(tmp_path: Path) -> Path:
     return small_bundle(tmp_path / "small.trace")
 
 
-def test_a_whole_bundle_is_read_whole(bundle: Path) -> None:
-    found = told(bundle)
-    assert (found.refused, found.unread) == ("", {})
-    assert [rows.num_rows for rows, _ in found.tables.values()] == [3, 2, 2]
+def test_a_bundle_is_read_whole_without_its_document_too(bundle: Path) -> None:
+    bare = shutil.copytree(bundle, bundle.with_name("bare.trace"))
+    (bare / "form.template").unlink()
+    shutil.rmtree(bare / "symbols")
+    for found in (told(bundle), told(bare)):
+        assert (found.refused, found.unread) == ("", {})
+        assert [rows.num_rows for rows, _ in found.tables.values()] == [3, 2, 2]
 
 
 def test_each_file_away_or_cut_is_told_in_words(bundle: Path) -> None:
@@ -46,7 +46,7 @@ def test_each_file_away_or_cut_is_told_in_words(bundle: Path) -> None:
 @pytest.mark.campaign
 def test_changes_at_random_are_told_in_words_or_change_nothing(tmp_path: Path) -> None:
     subjects = list(made_subjects(tmp_path))
-    outcomes = [subject_of(seed, subjects, ()).case(seed) for seed in RANDOM]
+    outcomes = [subject_of(seed, subjects, ()).case(seed) for seed in range(100)]
     assert [str(one) for one in outcomes if one.is_finding] == []
     assert sum(one.ending == TOLD for one in outcomes) > 30
     assert len({one.kind for one in outcomes}) > 12
@@ -64,9 +64,23 @@ def test_a_flipped_bit_of_the_records_is_always_noticed(bundle: Path) -> None:
         assert found.unread or found.tables == whole.tables, bit
 
 
-def test_a_bundle_without_its_document_still_has_its_tables(bundle: Path) -> None:
-    (bundle / "form.template").unlink()
-    shutil.rmtree(bundle / "symbols")
-    found = told(bundle)
-    assert (found.refused, found.unread) == ("", {})
-    assert [rows.num_rows for rows, _ in found.tables.values()] == [3, 2, 2]
+BENCH = Path(__file__).parents[3] / "bench"
+# All but some seconds of the others that end alike.
+BOMBS = "/bulkstore /strings form rows array text varied itself 1,000 name schema settings parts"
+
+
+@pytest.mark.campaign
+def test_bombs_end_in_words_or_tables_in_bounded_memory_and_time() -> None:
+    """Each is read in a process of its own."""
+    command = [sys.executable, BENCH / "bundle_bombs.py", *BOMBS.split()]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    measured = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(measured) > 20
+    assert [bomb for bomb in measured if not bomb["outcome"]] == []
+    assert {bomb["bomb"] for bomb in measured if bomb["outcome"] == "read"} == {
+        "zeroes in form.template",
+        "a long name of 20,000 threads",
+        "long settings",
+    }
+    assert [bomb for bomb in measured if bomb["mib"] > 1024 or bomb["seconds"] > 20] == []

@@ -1,13 +1,32 @@
-"""Exports written as a bundle, and read back: the tables are those of the exports."""
+"""Tables written as a bundle, and real bundles: what is read is what was written or exported."""
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from decimal import Decimal
+from functools import cache
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from bundle_writer import tables_of_exports, write_bundle
+from bundle_writer import (
+    DURATION,
+    TIME,
+    Col,
+    Label,
+    Location,
+    Part,
+    Process,
+    Table,
+    Thread,
+    tables_of_exports,
+    write_bundle,
+)
 from direct_reading import read_directly, read_exported
 from labelled.folder import write
 from labelled.program import simulate
@@ -22,18 +41,12 @@ def compare(exports: list[Path], folder: Path, toc: Path | None = None) -> Itera
     """Write exports as one bundle, and compare every table; yield their schemas."""
     converted = tables_of_exports(exports, toc)
     tables = read_directly(write_bundle(folder, converted.tables, info=converted.info))
-    left_out = {f"{schema}.{name}" for schema, name in converted.left_out}
     for path, table in zip(exports, converted.tables, strict=True):
-        expected = read_exported(path)
-        names = [
-            name
-            for name in expected.columns
-            if f"{table.schema}.{str(name).removesuffix('.stack')}" not in left_out
-        ]
-        expected, found = expected[names], tables[table.schema]
-        if "xcode-27.0" in path.parts:
-            other = OTHER_WORDS.get(table.schema, [])
-            expected, found = expected.drop(columns=other), found.drop(columns=other)
+        gone = {name for schema, name in converted.left_out if schema == table.schema}
+        other = OTHER_WORDS.get(table.schema, []) if "xcode-27.0" in path.parts else []
+        expected, found = read_exported(path), tables[table.schema]
+        names = [name for name in expected if str(name).removesuffix(".stack") not in gone]
+        expected, found = expected[names].drop(columns=other), found.drop(columns=other)
         pd.testing.assert_frame_equal(found, expected, obj=str(path))
         yield table.schema
 
@@ -60,6 +73,128 @@ def test_made_exports_come_back_from_a_bundle(version: str, tmp_path: Path) -> N
     changed = {"counters": Counters(), "allocations": 2, "thermal": "Serious", "steps": 6}
     world = simulate(replace(SETUP, version=version, **changed))
     run = write(world, tmp_path / "run")
-    exports = sorted(one for one in run.exports.glob("*.xml") if one.name != "toc.xml")
+    exports = sorted(path for path in run.exports.glob("*.xml") if path.name != "toc.xml")
     done = set(compare(exports, tmp_path / "made.trace", run.toc_file))
     assert len(done) == len(exports) > 15
+
+
+NAMES = {0: "kernel", 7: "a (b)", 420: "WindowServer", 4711: "a name of more than 16 letters"}
+PROCESSES = [Process(pid, name) for pid, name in NAMES.items()]
+THREADS = [Thread(100 + n, PROCESSES[n % 4], f"thread {n % 3}") for n in range(6)]
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12)
+U64, U32 = st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 2)
+SMALL = st.integers(0, 2**63 - 1)
+DECIMALS = st.decimals(-(10**6), 10**6, allow_nan=False, places=9)
+UUIDS = st.builds(UUID, int=st.integers(0, 2**128 - 1))
+PARTS = (
+    st.builds(Part, st.sampled_from(["XRPrototypeStringTypeID", "XRNarrativeTextTypeID"]), TEXTS)
+    | st.builds(Part, st.just("XRProcessTypeID"), st.sampled_from(PROCESSES))
+)  # fmt: skip
+LABELS = st.builds(Label, st.lists(PARTS, min_size=1, max_size=6).map(tuple))
+KINDS: dict[str, st.SearchStrategy[Any]] = {
+    "XRGPUState": TEXTS | st.none(),
+    "XRMetalCommandBufferID": U64,
+    "XRRenderingBufferDepth": U32 | st.none(),
+    "XRSizeInBytes": SMALL | st.none(),
+    "XRBoolean": st.booleans() | st.none(),
+    "XRPercentage": DECIMALS | st.none(),
+    "XRProcess": st.sampled_from(PROCESSES) | st.none(),
+    "XRThread": st.sampled_from(THREADS) | st.none(),
+    "XRReturnLocation": st.builds(Location, UUIDS, U32),
+    "XRFormattedLabel": LABELS | st.none(),
+}
+
+
+def said(value: Any) -> Any:
+    """Return what a table shows of a value."""
+    match value:
+        case Process(pid, name):
+            return f"{name} ({pid})"
+        case Thread(tid, Process(pid, process), name):
+            return f"{name} 0x{tid:x} ({process}, pid: {pid})"
+        case Label(parts):
+            return " ".join(said(part.value) for part in parts)
+        case Location(image, offset):
+            return f"{str(image).upper()} + 0x{offset:x}"
+        case Decimal():
+            return float(value)
+        case _:
+            return value
+
+
+@st.composite
+def made_tables(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Table:
+    columns = [Col("time", "Time", "XRStartTimeTypeID", TIME)]
+    values: list[st.SearchStrategy[Any]] = [st.integers(0, 5) | SMALL]
+    if draw(st.booleans()):
+        columns.append(Col("duration", "Duration", "XRDurationTypeID", DURATION))
+        values.append(SMALL | st.none())
+    names = draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=5))
+    columns += [Col(f"{place}-{name}", name, f"{name}TypeID") for place, name in enumerate(names)]
+    rows = draw(st.lists(st.tuples(*values, *map(KINDS.__getitem__, names)), max_size=12))
+    return Table("made-at-random", columns, rows)
+
+
+def known(column: pd.Series) -> list[Any]:
+    return [None if pd.isna(value) else value for value in column.tolist()]
+
+
+@pytest.mark.campaign
+@settings(max_examples=60, deadline=None)
+@given(made_tables(), st.sampled_from([512, 1 << 20]))
+def test_what_is_read_is_what_was_written_in_the_order_of_time(table: Table, block: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        bundle = write_bundle(Path(folder, "x.trace"), [table], block=block)
+        frame = read_directly(bundle)["made-at-random"]
+    rows = sorted(table.rows, key=lambda row: row[0])
+    for column, cells in zip(table.columns, zip(*rows, strict=True), strict=bool(rows)):
+        assert known(frame[column.mnemonic]) == [said(cell) for cell in cells], column
+        if f"{column.mnemonic}.pid" in frame:
+            owners = [cell.process if isinstance(cell, Thread) else cell for cell in cells]
+            pids = [owner and owner.pid for owner in owners]
+            assert known(frame[f"{column.mnemonic}.pid"]) == pids
+
+
+DOCUMENTED, WITHOUT_DOCUMENT = "cpu_time_profiler", "gpu_baseline"
+ROWS = {
+    (DOCUMENTED, "dyld-library-load"): 0,
+    (DOCUMENTED, "gcd-perf-event"): 0,
+    (DOCUMENTED, "life-cycle-period"): 4,
+    (DOCUMENTED, "process-info"): 863,
+    (DOCUMENTED, "thread-info"): 4281,
+    (DOCUMENTED, "time-profile"): 68,
+    (DOCUMENTED, "time-sample"): 70,
+    (WITHOUT_DOCUMENT, "life-cycle-period"): 4,
+    (WITHOUT_DOCUMENT, "metal-application-encoders-list"): 1000,
+    (WITHOUT_DOCUMENT, "metal-command-buffer-completed"): 1059,
+    (WITHOUT_DOCUMENT, "metal-driver-event-per-thread-intervals"): 0,
+    (WITHOUT_DOCUMENT, "metal-driver-intervals"): 2197,
+    (WITHOUT_DOCUMENT, "metal-gpu-counter-intervals"): 0,
+    (WITHOUT_DOCUMENT, "metal-gpu-intervals"): 1260,
+    (WITHOUT_DOCUMENT, "metal-gpu-state-intervals"): 2447,
+    (WITHOUT_DOCUMENT, "metal-shader-profiler-intervals"): 0,
+    (WITHOUT_DOCUMENT, "time-profile"): 82,
+    (WITHOUT_DOCUMENT, "time-sample"): 84,
+}
+read_once = cache(read_directly)
+
+
+def without_names(stack: tuple[tuple[Any, ...], ...] | None) -> list[Any]:
+    return [address for _, address, *_ in stack or ()]
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize(("table", "rows"), ROWS.items())
+def test_a_real_table_equals_its_export(corpus: Path, table: tuple[str, str], rows: int) -> None:
+    bundle, schema = table
+    folder = next(corpus.rglob(f"{bundle}.trace"))
+    found = read_once(folder)[schema]
+    expected = read_exported(folder.parent / f"xctrace_{bundle}_{schema}.xml")
+    if table == (WITHOUT_DOCUMENT, "time-profile"):
+        # The names of symbols are in the document, which is missing there.
+        found, expected = (
+            frame.assign(stack="", **{"stack.stack": [*map(without_names, frame["stack.stack"])]})
+            for frame in (found, expected)
+        )
+    pd.testing.assert_frame_equal(found, expected)
+    assert len(found) == rows
