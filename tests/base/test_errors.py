@@ -6,20 +6,20 @@ from tracekit.base.errors import UsageError, nearest, require
 
 
 @pytest.mark.parametrize(
-    ("name", "names", "otherwise", "hint"),
+    ("name", "names", "options", "hint"),
     [
-        ("pagd", ("paged", "sdpa"), "", "Did you mean paged?"),
-        ("pagd", ("paged", "sdpa"), "--list lists them.", "Did you mean paged?"),
-        ("zzz", ("paged", "sdpa"), "", "There are: paged, sdpa."),
-        ("zzz", (), "", "There are: none."),
-        ("zzz", ("paged",), "--list lists them.", "--list lists them."),
+        ("pagd", ("paged", "sdpa"), {}, "Did you mean paged?"),
+        ("pagd", ("paged", "sdpa"), {"otherwise": "--list lists them."}, "Did you mean paged?"),
+        ("zzz", ("paged", "sdpa"), {}, "There are: paged, sdpa."),
+        ("zzz", (), {}, "There are: none."),
+        ("zzz", ("paged",), {"otherwise": "--list lists them."}, "--list lists them."),
     ],
 )
 def test_the_nearest_name_is_offered_else_all(
-    name: str, names: tuple[str, ...], otherwise: str, hint: str
+    name: str, names: tuple[str, ...], options: dict[str, str], hint: str
 ) -> None:
-    assert nearest(name, names, otherwise=otherwise) == hint
+    assert nearest(name, names, **options) == hint
     with pytest.raises(UsageError, match=f"There is no subject '{name}'") as caught:
-        require(name, names, "subject", otherwise=otherwise)
+        require(name, names, "subject", **options)
     assert caught.value.hint == hint
     require(name, (*names, name), "subject")

@@ -28,29 +28,29 @@ from tracekit.base.files import (
 def test_notes_lie_where_it_is_said_or_where_a_system_has_its_caches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("TRACEKIT_CACHE", "/somewhere")
-    assert notes_folder() == Path("/somewhere")
-    monkeypatch.delenv("TRACEKIT_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
-    assert notes_folder().name == "tracekit"
     monkeypatch.setenv("HOME", "/Users/ada")
-    monkeypatch.setattr("sys.platform", "darwin")
-    assert notes_folder() == Path("/Users/ada/Library/Caches/tracekit")
+    for platform, cache, own, folder in (
+        ("linux", "/cache", "/somewhere", "/somewhere"),
+        ("linux", "/cache", "", "/cache/tracekit"),
+        ("linux", "", "", "/Users/ada/.cache/tracekit"),
+        ("darwin", "/cache", "", "/Users/ada/Library/Caches/tracekit"),
+    ):
+        monkeypatch.setattr("sys.platform", platform)
+        monkeypatch.setenv("XDG_CACHE_HOME", cache)
+        monkeypatch.setenv("TRACEKIT_CACHE", own)
+        assert notes_folder() == Path(folder)
 
 
-@pytest.mark.parametrize(
-    ("beginning", "declared"),
-    [
-        (b"<!DOCTYPE a>", True),
-        (b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- > --> <!DOCTYPE a>", True),
-        (b"<a><!DOCTYPE a>", False),
-        (b"", False),
-        (b"<?a b?>" * 10_000 + b"<row>", False),
-        (b"<!-- a -->\n" * 10_000 + b"<!DOCTYPE a>", True),
-    ],
+DECLARED = (
+    b"<!DOCTYPE a>",
+    b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- > --> <!DOCTYPE a>",
+    b"<!-- a -->\n" * 10_000 + b"<!DOCTYPE a>",
 )
-def test_a_document_type_is_seen_where_it_may_stand(beginning: bytes, *, declared: bool) -> None:
-    assert declares_document_type(beginning) is declared
+UNDECLARED = (b"<a><!DOCTYPE a>", b"", b"<?a b?>" * 10_000 + b"<row>")
+
+
+def test_a_document_type_is_seen_where_it_may_stand() -> None:
+    assert [*map(declares_document_type, (*DECLARED, *UNDECLARED))] == [True] * 3 + [False] * 3
 
 
 def test_a_name_that_is_no_text_is_written_out() -> None:
@@ -93,21 +93,22 @@ def names(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir())
 
 
+def write(path: Path, content: bytes, error: BaseException | None = None) -> None:
+    """Write a file in place of what is there, and raise the error before it is complete."""
+    with replacing(path) as file:
+        file.write(content)
+        if error is not None:
+            raise error
+
+
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
 def test_whose_a_file_is_the_umask_says(tmp_path: Path, umask: int, mode: int) -> None:
     before = os.umask(umask)
     try:
-        with replacing(tmp_path / "file") as file:
-            file.write(b"whole")
+        write(tmp_path / "file", b"whole")
     finally:
         os.umask(before)
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode
-
-
-def _begin_and_raise(path: Path, error: BaseException) -> None:
-    with replacing(path) as file:
-        file.write(b"half")
-        raise error
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -116,11 +117,10 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         file.write(b"whole")
         assert not path.exists()
     with path.open("rb") as reading:
-        with replacing(path) as file:
-            file.write(b"after")
+        write(path, b"after")
         assert reading.read() == b"whole"  # who reads the old one reads all of it
     with pytest.raises(KeyboardInterrupt):
-        _begin_and_raise(path, KeyboardInterrupt())
+        write(path, b"half", KeyboardInterrupt())
     assert path.read_bytes() == b"after"
     assert names(path.parent) == ["file"]
 
@@ -130,8 +130,7 @@ def test_what_a_killed_writer_left_is_removed_after_a_day(tmp_path: Path) -> Non
     for age, file in left.items():
         file.touch()
         os.utime(file, (time.time() - age,) * 2)
-    with replacing(tmp_path / "file") as file:
-        file.write(b"whole")
+    write(tmp_path / "file", b"whole")
     assert [file.exists() for file in left.values()] == [True, False]
 
 
@@ -145,12 +144,17 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "dangling").symlink_to("far/new")
     for name in ("first", "dangling"):
         require_writable(tmp_path / name)
-        with replacing(tmp_path / name) as file:
-            file.write(b"after")
+        write(tmp_path / name, b"after")
         assert (tmp_path / name).is_symlink()
     assert (far / "file").read_bytes() == (far / "new").read_bytes() == b"after"
     assert (far / "file").stat().st_mode & 0o777 == 0o600
     assert names(far) == ["file", "new"]
+
+
+def refuse(path: Path, why: str) -> None:
+    for attempt in (require_writable, lambda path: write(path, b"after")):
+        with pytest.raises(RecordingError, match=f"cannot be written: {why}"):
+            attempt(path)
 
 
 def test_a_file_that_its_owner_protects_is_not_replaced() -> None:
@@ -158,9 +162,7 @@ def test_a_file_that_its_owner_protects_is_not_replaced() -> None:
         path = folder / "file"
         path.write_bytes(b"before")
         path.chmod(0o400)
-        for attempt in (require_writable, lambda path: replacing(path).__enter__()):
-            with pytest.raises(RecordingError, match="cannot be written: Permission denied"):
-                attempt(path)
+        refuse(path, "Permission denied")
         assert path.read_bytes() == b"before"
         assert names(folder) == ["file"]
 
@@ -172,7 +174,7 @@ def test_a_pipe_gets_all_of_the_content_or_nothing(tmp_path: Path) -> None:
     require_writable(pipe)
     with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
         with pytest.raises(ValueError, match="early"):
-            _begin_and_raise(pipe, ValueError("early"))
+            write(pipe, b"half", ValueError("early"))
         with replacing(pipe) as file:
             file.write(b"whole")
             file.seek(0)
@@ -211,18 +213,12 @@ def test_a_device_stays_and_trouble_is_told_in_words(tmp_path: Path) -> None:
     null = device(tmp_path, "null")
     before = null.stat()
     require_writable(null)
-    with replacing(null) as file:
-        file.write(b"gone")
+    write(null, b"gone")
     assert (null.stat().st_ino, null.stat().st_mode) == (before.st_ino, before.st_mode)
     (tmp_path / "link").symlink_to(device(tmp_path, "full"))
-    with (
-        pytest.raises(RecordingError, match="link cannot be written: No space left"),
-        replacing(tmp_path / "link") as file,
-    ):
-        file.write(b"too much")
+    with pytest.raises(RecordingError, match="link cannot be written: No space left"):
+        write(tmp_path / "link", b"too much")
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    for attempt in (require_writable, lambda path: replacing(path).__enter__()):
-        with pytest.raises(RecordingError, match="cannot be written: Too many levels"):
-            attempt(tmp_path / "a")
+    refuse(tmp_path / "a", "Too many levels")
     assert (tmp_path / "a").is_symlink()

@@ -35,27 +35,26 @@ def test_a_lock_is_taken_noted_and_given_back(tmp_path: Path) -> None:
     assert not locks.held(tmp_path / "absent.lock")
 
 
-def test_who_did_not_give_it_back_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "one.lock"
-    path.write_text(json.dumps({"pid": 4711, "start": 1, "since": "2026", "what": "theirs"}))
-    with locks.holding(path, WHY, "ours") as (_, stale):
-        assert stale == Holder(4711, 1, "2026", "theirs")
-
-
 def test_no_link_is_followed_to_another_file(tmp_path: Path) -> None:
     (path := tmp_path / "one.lock").symlink_to(tmp_path / "theirs")
-    (tmp_path / "theirs").write_text("theirs")
-    with pytest.raises(RecordingError, match=r"one\.lock cannot be"), locks.opened(path, WHY):
-        pytest.fail("it was opened")
-    assert not locks.held(path)
+    with locks.holding(tmp_path / "theirs", WHY, "theirs"):
+        assert not locks.held(path)
+        with pytest.raises(RecordingError, match=r"one\.lock cannot be"), locks.opened(path, WHY):
+            pytest.fail("it was opened")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])
-def test_a_note_that_is_none_names_nobody(text: str, tmp_path: Path) -> None:
+THEIRS = '{"pid": 4711, "start": 1, "since": "2026", "what": "theirs"}'
+NOTES = {THEIRS: Holder(4711, 1, "2026", "theirs"), **dict.fromkeys(["{", "[]", '{"pid": "x"}'])}
+
+
+@pytest.mark.parametrize(("note", "holder"), NOTES.items())
+def test_who_did_not_give_it_back_is_said_if_the_note_is_one(
+    tmp_path: Path, note: str, holder: Holder | None
+) -> None:
     path = tmp_path / "one.lock"
-    path.write_text(text)
+    path.write_text(note)
     with locks.holding(path, WHY, "ours") as (_, stale):
-        assert stale is None
+        assert stale == holder
 
 
 def test_a_holder_lives_while_its_process_does_and_not_its_number() -> None:

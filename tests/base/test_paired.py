@@ -1,21 +1,20 @@
 import math
 import statistics
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 from tracekit.base.errors import InputError
-from tracekit.base.paired import Paired, lower_rank, paired_ratio
+from tracekit.base.paired import Paired, least_pairs, lower_rank, paired_ratio
 
 # For 20: P(X < 6) = 21700 / 2^20 = 0.0207, and P(X < 7) = 0.0577 is too much.
 RANKS = {5: None, 6: 1, 8: 1, 9: 2, 11: 2, 12: 3, 15: 4, 20: 6, 25: 8, 30: 10, 50: 18, 100: 40}
 
 
-@pytest.mark.parametrize(("count", "rank"), RANKS.items())
-def test_ranks_are_those_of_the_sign_test(count: int, rank: int | None) -> None:
-    assert lower_rank(count) == rank
+def test_ranks_are_those_of_the_sign_test() -> None:
+    assert {count: lower_rank(count) for count in RANKS} == RANKS
+    assert (least_pairs(), least_pairs(0.9)) == (6, 5)
 
 
 def missed(count: int, rank: int) -> float:
@@ -53,19 +52,14 @@ def test_ratios_are_taken_pair_by_pair() -> None:
     assert paired_ratio(a, b) == Paired(median=2.0, low=0.25, high=2.0, pairs=7)
 
 
-@pytest.mark.parametrize(
-    ("a", "expected"),
-    [
+def test_fewer_than_six_pairs_have_a_median_and_no_interval() -> None:
+    for ratios, expected in (
         ((), Paired(None, None, None, 0)),
         ((3.0,), Paired(3.0, None, None, 1)),
         ((3.0, 1.0, 2.0, 5.0, 4.0), Paired(3.0, None, None, 5)),
         ((3.0, 1.0, 2.0, 5.0, 4.0, 6.0), Paired(3.5, 1.0, 6.0, 6)),
-    ],
-)
-def test_fewer_than_six_pairs_have_a_median_and_no_interval(
-    a: Sequence[float], expected: Paired
-) -> None:
-    assert paired_ratio(a, [1.0] * len(a)) == expected
+    ):
+        assert paired_ratio(ratios, [1.0] * len(ratios)) == expected
 
 
 def test_what_is_no_pair_of_times_is_refused() -> None:

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from children import until_gone
+from nobody import folder_of_nobody
 from tracekit.base.processes import (
     Child,
     StopPolicy,
@@ -20,7 +21,9 @@ from tracekit.base.processes import (
     kill_group,
     last_words,
     reported,
+    run,
     runs,
+    send_signal,
     shield_signals,
     start_child,
     start_of,
@@ -80,6 +83,22 @@ def test_stop_signals_come_in_order_and_a_lifeline_before_them() -> None:
     listening.clean_up()
 
 
+def test_a_program_is_run_to_its_end() -> None:
+    line = "echo out; echo err >&2; read -r text; exit 3"
+    ended = run(("sh", "-c", line), 60, env=os.environ)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "out\n", "err\n")
+
+
+def test_a_process_that_is_gone_or_not_ours_is_left_alone() -> None:
+    ended = os.fork()
+    if not ended:
+        os._exit(0)
+    os.waitpid(ended, 0)
+    with folder_of_nobody():
+        for pid in (ended, 1):
+            send_signal(pid, signal.SIGCONT)
+
+
 def test_signals_are_sent_until_one_helps() -> None:
     policy, sent = StopPolicy(((2, 1.0), (15, 2.0), (9, 3.0))), list[object]()
 
@@ -92,15 +111,12 @@ def test_signals_are_sent_until_one_helps() -> None:
     assert policy.escalate(sent.append, lambda _: False) is None
 
 
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        (0, "exit code 0"), (54, "exit code 54"), (-9, "signal SIGKILL"), (-250, "signal 250"),
-        (139, "signal SIGSEGV"), (None, "no exit code"),
-    ],
-)  # fmt: skip
-def test_how_a_process_ended(status: int | None, words: str) -> None:
-    assert exit_words(status) == words
+def test_how_a_process_ended() -> None:
+    words = {
+        0: "exit code 0", 54: "exit code 54", -9: "signal SIGKILL", -250: "signal 250",
+        139: "signal SIGSEGV", None: "no exit code",
+    }  # fmt: skip
+    assert {status: exit_words(status) for status in words} == words
 
 
 def test_last_words_are_the_end_of_what_was_written_since(tmp_path: Path) -> None:
@@ -126,16 +142,16 @@ def test_what_a_process_left_behind_is_killed() -> None:
 @pytest.mark.processes
 def test_variables_of_the_linker_reach_a_program_through_a_shell_that_has_lost_them() -> None:
     """As the shell of macOS has, that is the gate."""
-    odd, path = "it's $HOME; a", {"PATH": os.environ["PATH"]}
+    odd, path, pipe = "it's $HOME; a", {"PATH": os.environ["PATH"]}, subprocess.PIPE
     gate = _gate({**path, "DYLD_LIBRARY_PATH": odd, "DYLDX": "no"}, reads=False)
     code = "import os, sys; print([os.environ.get(x) for x in sys.argv[1:]], sys.stdin.read())"
     argv = (*gate, sys.executable, "-c", code, "DYLD_LIBRARY_PATH", "DYLDX")
-    said = subprocess.run(
-        argv, env=path, input="\nmore", capture_output=True, text=True, check=True
-    )
-    assert said.stdout == f"{[odd, None]} \n"  # and nothing of what the gate reads
-    silent = subprocess.run(argv, env=path, input="", capture_output=True, text=True, check=False)
-    assert (silent.returncode, silent.stdout) == (1, "")  # tracekit is gone
+    for line, ended in (
+        ("\nmore", (0, f"{[odd, None]} \n")),  # and nothing of what the gate reads
+        ("", (1, "")),  # tracekit is gone
+    ):
+        said = subprocess.run(argv, env=path, input=line, text=True, stdout=pipe, check=False)
+        assert (said.returncode, said.stdout) == ended
 
 
 def test_a_signal_comes_when_the_process_is_known() -> None:

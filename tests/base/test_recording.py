@@ -40,8 +40,8 @@ def test_stages_that_never_ended_are_known() -> None:
 
 
 def test_a_path_is_quoted_for_a_shell_where_it_must_be() -> None:
-    assert quoted(Path("bench/traces/a")) == "bench/traces/a"
-    assert quoted(Path("my traces/a")) == "'my traces/a'"
+    names = [quoted(Path(name)) for name in ("bench/traces/a", "my traces/a")]
+    assert names == ["bench/traces/a", "'my traces/a'"]
 
 
 def test_provenance_that_is_not_there_cut_or_newer_is_told(tmp_path: Path) -> None:
@@ -88,13 +88,13 @@ def test_a_stage_is_running_and_then_done_or_failed_and_what_others_wrote_is_kep
 @pytest.mark.parametrize(
     ("name", "bundle", "hint"),
     [
-        ("record", "bundle", "`tracekit export 'FOLDER'`"),
-        ("record", "host_bundle", "`tracekit export 'FOLDER'`"),
+        ("record", "bundle", "`tracekit export '{}'`"),
+        ("record", "host_bundle", "`tracekit export '{}'`"),
         ("record", "", "Nothing was saved; record again."),
-        ("import", "bundle", "`tracekit analyze 'FOLDER'`"),
-        ("export", "bundle", "`tracekit export 'FOLDER'`"),
-        ("analyze", "bundle", "`tracekit analyze 'FOLDER'`"),
-        ("report", "bundle", "`tracekit report 'FOLDER'`"),
+        ("import", "bundle", "`tracekit analyze '{}'`"),
+        ("export", "bundle", "`tracekit export '{}'`"),
+        ("analyze", "bundle", "`tracekit analyze '{}'`"),
+        ("report", "bundle", "`tracekit report '{}'`"),
     ],
 )
 def test_an_interrupt_says_how_to_go_on(
@@ -105,5 +105,5 @@ def test_an_interrupt_says_how_to_go_on(
     with pytest.raises(InterruptedRunError) as error, stage(recording, name):
         raise KeyboardInterrupt
     assert error.value.exit_code == 130
-    assert hint.replace("FOLDER", str(recording.folder)) in error.value.hint
+    assert hint.format(recording.folder) in error.value.hint
     assert state(recording, name) == "interrupted"

@@ -12,29 +12,32 @@ PRIVATE = (("Ada's MacBook", "<device>"), ("ada-mac", "<host>"), ("ada", "<user>
 redact = Redaction(PRIVATE)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("/Users/ada/kernels/x.metal", "~/kernels/x.metal"),
-        ("/home/ada/x", "~/x"),
-        ('open "/Users/grace/a b"', 'open "~/a b"'),
-        ("on Ada's MacBook now", "on <device> now"),
-        ("ada-mac.local", "<host>.local"),
-        ("by ada", "by <user>"),
-        ("adaptive and Canada", "adaptive and Canada"),
-        ("--ada 64 of ada", "--ada 64 of <user>"),  # an option is not about its user
-        ("id 1A2B3C4D-0000-1111-2222-333344445555 ok", "id <uuid> ok"),
-        ("phone 00008130-00045D9E30E1401C", "phone <udid>"),
-        ("/private/var/folders/ab/cd9x/T/x", "<temporary>/T/x"),
-        ("gpu_intervals took 3 ms", "gpu_intervals took 3 ms"),
-    ],
-)
-def test_names_are_left_out_and_the_rest_is_kept(text: str, expected: str) -> None:
-    assert redact(text) == expected
+SHOWN = {
+    "/Users/ada/kernels/x.metal": "~/kernels/x.metal",
+    "/home/ada/x": "~/x",
+    'open "/Users/grace/a b"': 'open "~/a b"',
+    "on Ada's MacBook now": "on <device> now",
+    "ada-mac.local": "<host>.local",
+    "by ada": "by <user>",
+    "adaptive and Canada": "adaptive and Canada",
+    "--ada 64 of ada": "--ada 64 of <user>",  # an option is not about its user
+    "id 1A2B3C4D-0000-1111-2222-333344445555 ok": "id <uuid> ok",
+    "phone 00008130-00045D9E30E1401C": "phone <udid>",
+    "/private/var/folders/ab/cd9x/T/x": "<temporary>/T/x",
+    "gpu_intervals took 3 ms": "gpu_intervals took 3 ms",
+}
 
 
-def test_an_account_without_a_home_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HOME", raising=False)
+def test_names_are_left_out_and_the_rest_is_kept() -> None:
+    assert {text: redact(text) for text in SHOWN} == SHOWN
+
+
+def test_a_home_is_left_out_and_an_account_without_one_is_no_obstacle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/data/of ada")
+    assert own_redaction()("in /data/of ada/x") == "in ~/x"
+    monkeypatch.delenv("HOME")
     monkeypatch.setattr("os.getuid", lambda: 4_000_001)
     assert own_redaction()("plain words") == "plain words"
 
@@ -57,22 +60,13 @@ def test_a_name_that_is_a_word_is_left_out_only_where_it_is_a_name(
     assert name not in shown(f"{name}\u2019s Mac")
 
 
-@pytest.mark.parametrize(
-    ("names", "text", "shown"),
-    [
-        ([("ada-mini", "<host>"), ("ada", "<user>")], "ada-mini of ada", "<host> of <user>"),
-        ([("ada", "<user>"), ("ada-mini", "<host>")], "ada-mini of ada", "<host> of <user>"),
-        ([("xo", "<user>"), ("xoc", "<host>")], "xo met xoc", "xo met <host>"),  # too short
-        ([("Runner", "<user>")], "by Runner", "by Runner"),  # nobody's
-    ],
-)
-def test_names_are_told_from_what_looks_like_them(
-    names: list[tuple[str, str]], text: str, shown: str
-) -> None:
-    assert own_redaction(names)(text) == shown
-
-
-SAID, SHOWN = "/Users/ada/x by ada on ada-mac", "~/x by <user> on <host>"
+def test_names_are_told_from_what_looks_like_them() -> None:
+    ada, mini = ("ada", "<user>"), ("ada-mini", "<host>")
+    for names in ([mini, ada], [ada, mini]):
+        assert own_redaction(names)("ada-mini of ada") == "<host> of <user>"
+    short = own_redaction([("xo", "<user>"), ("xoc", "<host>")])
+    assert short("xo met xoc") == "xo met <host>"
+    assert own_redaction([("Runner", "<user>")])("by Runner") == "by Runner"  # nobody's
 
 
 def provenance(said: str) -> Provenance:
@@ -100,11 +94,12 @@ def provenance(said: str) -> Provenance:
 
 
 def test_all_that_may_name_somebody_is_redacted_and_what_a_program_acts_on_stays() -> None:
-    assert redact_provenance(provenance(SAID), redact) == replace(provenance(SHOWN), redacted=True)
+    shown = redact_provenance(provenance("/Users/ada/x by ada on ada-mac"), redact)
+    assert shown == replace(provenance("~/x by <user> on <host>"), redacted=True)
 
 
 def test_values_of_environment_variables_are_left_out_of_command_lines() -> None:
-    line = ("xctrace", "record", "--env", "TOKEN=secret", "--env=KEY=other", "--launch", "a=b")
+    line = ("xctrace", "record", "--env", "TOKEN=se=cret", "--env=KEY=oth=er", "--launch", "a=b")
     said = Provenance(command=("env", "HOME=/x", "-i", "A=b"), command_lines=(line,))
     shown = redact_provenance(said, redact)
     assert shown.command == ("env", "HOME=…", "-i", "A=…")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bundle_writer import DURATION, TIME, Col, Process, Table, write_bundle
-from bundle_writer.keyed import Archived, archive_of
+from bundle_writer.keyed import Archived, archive
 from tracekit.tables.bundle.bundle import Bundle
 
 PYTHON = Process(4711, "python3")
@@ -62,7 +62,7 @@ def documented(
     path = write_bundle(folder / "made.trace", tables, with_document=False)
     if run is not None:
         runs = Archived("XRRunListData", {"$0": 1, "$1": {number: run}})
-        content = archive_of({"com.apple.xray.run.data": runs} | top)
+        content = archive(**{"com.apple.xray.run.data": runs}, **top)
         (path / "form.template").write_bytes(content)
     return Bundle(path)
 

@@ -16,64 +16,60 @@ from tracekit.machine.chips import (
 INDEPENDENT, LOW = Confidence.INDEPENDENT, Confidence.LOW
 
 
-@pytest.mark.parametrize(
-    ("name", "cores", "found"),
-    [
-        ("Apple M1", 8, 68.25),
-        ("Apple M1", None, 68.25),
-        ("Apple M2 Ultra", 60, 800),
-        ("Apple M3 Max", 30, 300),
-        ("Apple M3 Max", 40, 400),
-        ("Apple M4 Max", 32, 410),
-        ("Apple M4 Max", 40, 546),
-        ("Apple M5", None, 153),
-        ("Apple M5 Max", 40, 614),
-        ("Apple M3 Max", None, "how many this one has is not known"),
-        ("Apple M3 Max", 35, "of one with 35 nothing is known"),
-        ("Apple M5 Ultra", 10, "contradict each other"),
-        ("Apple M1 (Virtual)", 10, "no figures of a chip called"),
-        ("AMD EPYC", 10, "no figures of a chip called 'AMD EPYC'"),
-        ("", 10, "not known which chip"),
-    ],
-)
-def test_bandwidth_goes_by_name_and_cores_or_has_its_reason(
-    name: str, cores: int | None, found: float | str
-) -> None:
-    figure = chip(name, cores).bandwidth
-    if isinstance(found, str):
-        assert (figure.value, figure.confidence) == (None, None)
-        assert found in figure.reason
-    else:
-        assert (figure.value, figure.confidence) == (found * 1e9, Confidence.PUBLISHED)
+BANDWIDTHS: dict[tuple[str, int | None], float | str] = {
+    ("Apple M1", 8): 68.25,
+    ("Apple M1", None): 68.25,
+    ("Apple M2 Ultra", 60): 800,
+    ("Apple M3 Max", 30): 300,
+    ("Apple M3 Max", 40): 400,
+    ("Apple M4 Max", 32): 410,
+    ("Apple M4 Max", 40): 546,
+    ("Apple M5", None): 153,
+    ("Apple M5 Max", 40): 614,
+    ("Apple M3 Max", None): "how many this one has is not known",
+    ("Apple M3 Max", 35): "of one with 35 nothing is known",
+    ("Apple M5 Ultra", 10): "contradict each other",
+    ("Apple M1 (Virtual)", 10): "no figures of a chip called",
+    ("AMD EPYC", 10): "no figures of a chip called 'AMD EPYC'",
+    ("", 10): "not known which chip",
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "cores", "found", "confidence"),
-    [
-        ("Apple M1 Max", 32, 10.62, INDEPENDENT),
-        ("Apple M1 Max", 24, 10.62 * 24 / 32, INDEPENDENT),
-        ("Apple M2 Max", 38, 13.6, INDEPENDENT),
-        ("Apple M3 Max", 40, 14.3, LOW),  # readings of third parties
-        ("Apple M4", 10, 3.8, LOW),
-        ("Apple M4 Max", 40, 13.7 * 40 / 32, LOW),
-        ("Apple M4 Pro", 20, "no source states the clock", None),
-        ("Apple M1", None, "depends on the number of GPU cores", None),
-        ("Apple M1", 12, "at most 8 GPU cores; this one says 12", None),
-        ("Apple M1", 0, "at most 8 GPU cores; this one says 0", None),
-    ],
-)
-def test_arithmetic_scales_with_the_cores_and_says_so(
-    name: str, cores: int | None, found: float | str, confidence: Confidence | None
-) -> None:
-    figure = chip(name, cores).fp32
-    assert figure.confidence is confidence
-    if isinstance(found, str):
-        assert found in figure.reason
-        assert figure.value is None
-    else:
-        assert figure.value == pytest.approx(found * 1e12)
-        scaled = name in {"Apple M1 Max", "Apple M4 Max"} and cores != 32
-        assert ("scaled from the one with 32 cores" in figure.source) is scaled
+def test_bandwidth_goes_by_name_and_cores_or_has_its_reason() -> None:
+    for (name, cores), found in BANDWIDTHS.items():
+        figure = chip(name, cores).bandwidth
+        if isinstance(found, str):
+            assert (figure.value, figure.confidence) == (None, None)
+            assert found in figure.reason
+        else:
+            assert (figure.value, figure.confidence) == (found * 1e9, Confidence.PUBLISHED)
+
+
+ARITHMETIC: dict[tuple[str, int | None], tuple[float | str, Confidence | None]] = {
+    ("Apple M1 Max", 32): (10.62, INDEPENDENT),
+    ("Apple M1 Max", 24): (10.62 * 24 / 32, INDEPENDENT),
+    ("Apple M2 Max", 38): (13.6, INDEPENDENT),
+    ("Apple M3 Max", 40): (14.3, LOW),  # readings of third parties
+    ("Apple M4", 10): (3.8, LOW),
+    ("Apple M4 Max", 40): (13.7 * 40 / 32, LOW),
+    ("Apple M4 Pro", 20): ("no source states the clock", None),
+    ("Apple M1", None): ("depends on the number of GPU cores", None),
+    ("Apple M1", 12): ("at most 8 GPU cores; this one says 12", None),
+    ("Apple M1", 0): ("at most 8 GPU cores; this one says 0", None),
+}
+
+
+def test_arithmetic_scales_with_the_cores_and_says_so() -> None:
+    for (name, cores), (found, confidence) in ARITHMETIC.items():
+        figure = chip(name, cores).fp32
+        assert figure.confidence is confidence
+        if isinstance(found, str):
+            assert figure.value is None
+            assert found in figure.reason
+        else:
+            assert figure.value == pytest.approx(found * 1e12)
+            scaled = name in {"Apple M1 Max", "Apple M4 Max"} and cores != 32
+            assert ("scaled from the one with 32 cores" in figure.source) is scaled
 
 
 def test_halves_are_as_fast_as_floats_only_where_a_source_says_so() -> None:

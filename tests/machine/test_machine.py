@@ -2,8 +2,6 @@
 
 import platform
 
-import pytest
-
 from tracekit.machine.machine import Machine, circumstances, describe, meanwhile
 
 VM_STAT = b"""Mach Virtual Memory Statistics: (page size of 16384 bytes)
@@ -35,25 +33,20 @@ def test_the_machine_is_described() -> None:
     assert facts["mlx"].count(".") >= 1
 
 
-@pytest.mark.parametrize(
-    ("registry", "cores"),
-    [(REGISTRY, 40), (b'  "gpu-core-count"=10\n', 10), (b"", None), (b'"model" = "M3"', None)],
-)
-def test_gpu_cores_are_read_from_the_registry(registry: bytes, cores: int | None) -> None:
-    assert mac(ioreg=registry).gpu_cores == cores
+def test_gpu_cores_are_read_from_the_registry() -> None:
+    registries = {
+        REGISTRY: 40, b'  "gpu-core-count"=10\n': 10, b"": None, b'"model" = "M3"': None
+    }  # fmt: skip
+    assert {printed: mac(ioreg=printed).gpu_cores for printed in registries} == registries
 
 
-@pytest.mark.parametrize(
-    ("said", "limit"),
-    [(b"49152", 48 << 30), (b"0", None), (b"", None), (b"unknown oid", None)],
-)
-def test_a_wired_limit_is_in_mebibytes_and_what_is_compressed_in_pages(
-    said: bytes, limit: int | None
-) -> None:
-    facts = circumstances(mac(sysctl=said, vm_stat=VM_STAT))
-    assert facts.get("wired_limit") == limit
-    assert facts["compressed"] == 2048 * 16384
-    assert {"swap", "paged_out", "thermal_pressure"} <= set(facts)
+def test_a_wired_limit_is_in_mebibytes_and_what_is_compressed_in_pages() -> None:
+    limits = {b"49152": 48 << 30, b"0": None, b"": None, b"unknown oid": None}
+    for said, limit in limits.items():
+        facts = circumstances(mac(sysctl=said, vm_stat=VM_STAT))
+        assert facts.get("wired_limit") == limit
+        assert facts["compressed"] == 2048 * 16384
+        assert {"swap", "paged_out", "thermal_pressure"} <= set(facts)
     assert "compressed" not in circumstances(mac(vm_stat=VM_STAT[:40]))
 
 

@@ -5,16 +5,18 @@ import plistlib
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tracekit.machine.monitors import is_number
 from tracekit.machine.sources import (
     Clients,
+    Reading,
     Spent,
+    Taken,
     load,
     low_power_of_linux,
     low_power_of_mac,
@@ -30,16 +32,22 @@ from tracekit.machine.state import THERMAL_PRESSURES
 SECOND = 1_000_000_000
 
 
-def test_sensors_of_linux_are_plausible_numbers_and_without_cpufreq_there_is_no_clock(
-    tmp_path: Path,
+def test_sensors_of_linux_are_the_clock_and_the_hottest_sensor_of_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bounds = {"cpu_clock": (1e8, 1e10), "cpu_temperature": (-40, 150)}
-    for reading in read_host_sensors(tmp_path).readings:
-        least, most = bounds[reading.name]
-        assert is_number(reading.value)
-        assert least < reading.value < most
-    names = {reading.name for reading in read_host_sensors(tmp_path / "missing").readings}
-    assert "cpu_clock" not in names
+    frequency = SimpleNamespace(current=2400.0)
+    degrees = [SimpleNamespace(current=value) for value in (41.0, 63.5, 0.0)]
+    sensors = {"nvme": [SimpleNamespace(current=80.0)], "k10temp": degrees, "acpitz": degrees[:1]}
+    monkeypatch.setattr("psutil.cpu_freq", lambda: frequency, raising=False)
+    monkeypatch.setattr("psutil.sensors_temperatures", lambda: sensors, raising=False)
+    clock, heat = Reading("cpu_clock", 2.4e9, "Hz"), Reading("cpu_temperature", 63.5, "°C")
+    assert read_host_sensors(tmp_path) == Taken((clock, heat))
+    assert read_host_sensors(tmp_path / "missing") == Taken((heat,))  # without cpufreq
+    frequency.current = 0.0
+    sensors.clear()
+    assert read_host_sensors(tmp_path) == Taken()
+    monkeypatch.delattr("psutil.sensors_temperatures")
+    assert read_host_sensors(tmp_path) == Taken()
 
 
 SETTINGS = """System-wide power settings:
@@ -51,39 +59,36 @@ Currently in use:
 """
 
 
-@pytest.mark.parametrize(
-    ("percent", "plugged", "readings", "absent"),
-    [
-        (53, False, {"mains": 0.0, "battery": 0.53}, set()),
-        (101, True, {"mains": 1.0, "battery": 1.0}, set()),
-        (80, None, {"battery": 0.8}, {"mains"}),
-        (None, None, {}, {"mains", "battery"}),
-    ],
-)
-def test_a_battery_tells_its_charge_and_the_mains(
-    percent: float | None, plugged: bool | None, readings: dict[str, float], absent: set[str]
-) -> None:
-    battery = None if percent is None else SimpleNamespace(percent=percent, power_plugged=plugged)
-    state = source(lambda: battery)
-    assert (state.readings, set(state.absences)) == (readings, absent)
+BATTERIES = {
+    (53, False): {"mains": 0.0, "battery": 0.53},
+    (101, True): {"mains": 1.0, "battery": 1.0},
+    (80, None): {"battery": 0.8},
+}
 
 
-@pytest.mark.parametrize(
-    ("line", "value"),
-    [
-        (" lowpowermode         0\n", 0.0),
-        (" lowpowermode         1\n", 1.0),
-        (" powermode            0\n", 0.0),
-        (" powermode            1\n", 1.0),
-        (" powermode            2\n", 0.0),
-        (" lowpowermode         1\n powermode            0\n", 1.0),
-        (" powermode            3\n", None),  # one that is new is no reading
-        (" lowpowermode         on\n", None),
-    ],
-)
-def test_the_power_mode_of_a_mac(line: str, value: float | None) -> None:
-    known = {} if value is None else {"low_power": value}
-    assert low_power_of_mac(SETTINGS.format(line)).readings == known
+def test_a_battery_tells_its_charge_and_the_mains() -> None:
+    for (percent, plugged), known in BATTERIES.items():
+        battery = SimpleNamespace(percent=percent, power_plugged=plugged)
+        found = source(lambda battery=battery: battery)
+        assert found.readings == known
+        assert set(found.absences) == {"mains", "battery"} - set(known)
+    assert set(source(lambda: None).absences) == {"mains", "battery"}
+
+
+MODES = {
+    " lowpowermode         0\n": {"low_power": 0.0},
+    " lowpowermode         1\n": {"low_power": 1.0},
+    " powermode            0\n": {"low_power": 0.0},
+    " powermode            1\n": {"low_power": 1.0},
+    " powermode            2\n": {"low_power": 0.0},
+    " lowpowermode         1\n powermode            0\n": {"low_power": 1.0},
+    " powermode            3\n": {},  # one that is new is no reading
+    " lowpowermode         on\n": {},
+}
+
+
+def test_the_power_mode_of_a_mac() -> None:
+    assert {line: low_power_of_mac(SETTINGS.format(line)).readings for line in MODES} == MODES
 
 
 def test_the_platform_profile_of_linux(tmp_path: Path) -> None:
@@ -94,42 +99,28 @@ def test_the_platform_profile_of_linux(tmp_path: Path) -> None:
         assert low_power_of_linux(file).readings == {"low_power": value}
 
 
-@pytest.mark.parametrize(
-    ("level", "name"),
-    [
-        (0, "Nominal"), (1, "Moderate"), (2, "Heavy"), (3, "Trapping"), (4, "Sleeping"),
-        (None, "does not answer"), (5, "is 5"), (-1, "is -1"),
-    ],
-)  # fmt: skip
-def test_levels_of_macos_have_their_place_or_a_reason(level: int | None, name: str) -> None:
-    known = pressure(level)
-    if name in THERMAL_PRESSURES:
-        assert known.readings == {"thermal_pressure": THERMAL_PRESSURES.index(name)}
-    else:
-        assert known.readings == {}
-        assert name in known.absences["thermal_pressure"]
+def test_levels_of_macos_have_their_place_or_a_reason() -> None:
+    for level, name in enumerate(("Nominal", "Moderate", "Heavy", "Trapping", "Sleeping")):
+        assert pressure(level).readings == {"thermal_pressure": THERMAL_PRESSURES.index(name)}
+    for unknown, why in ((None, "does not answer"), (5, "is 5"), (-1, "is -1")):
+        assert pressure(unknown).readings == {}
+        assert why in pressure(unknown).absences["thermal_pressure"]
 
 
-EARLIER = Spent(0.0, busy=100.0, idle=300.0)
-OURS = Spent(0.0, busy=100.0, idle=300.0, ours={7: 10.0})
-
-
-@pytest.mark.parametrize(
-    ("earlier", "later", "share"),
-    [
-        (OURS, Spent(1.0, busy=101.5, idle=302.5, ours={7: 10.5}), 0.25),
-        (EARLIER, Spent(1.0, busy=102.0, idle=302.0, ours={7: 1.0}), 0.25),  # a new one
-        # a child that ended counts by what it did since; who was no child takes nothing from others
-        (
-            Spent(0.0, busy=100.0, idle=300.0, ours={7: 10.0}, ended=4.0),
-            Spent(1.0, busy=102.0, idle=302.0, ended=15.0), 0.25,
-        ),
-        (OURS, Spent(1.0, busy=102.0, idle=302.0), 0.5),
-        (OURS, Spent(1.0, busy=101.0, idle=301.0, ours={7: 12.0}), 0.0),
-    ],
-)  # fmt: skip
-def test_what_is_not_ours_is_others(earlier: Spent, later: Spent, share: float) -> None:
-    assert load(earlier, later).readings == {"load": share}
+def test_what_is_not_ours_is_others() -> None:
+    earlier = Spent(0.0, busy=100.0, idle=300.0)
+    ours = replace(earlier, ours={7: 10.0})
+    later = Spent(1.0, busy=102.0, idle=302.0)
+    shares = (
+        (ours, Spent(1.0, busy=101.5, idle=302.5, ours={7: 10.5}), 0.25),
+        (ours, Spent(1.0, busy=101.0, idle=301.0, ours={7: 12.0}), 0.0),
+        (ours, later, 0.5),  # who was no child and ended takes nothing from others
+        (earlier, replace(later, ours={7: 1.0}), 0.25),  # a new one
+        # a child that ended counts by what it did since
+        (replace(ours, ended=4.0), replace(later, ended=15.0), 0.25),
+    )
+    for before, after, share in shares:
+        assert load(before, after).readings == {"load": share}
     still = load(earlier, earlier)
     assert still.absences == {"load": "the system's count of CPU time stands still."}
 
@@ -179,28 +170,22 @@ NOBODY, NO_LIST = "no entry names a process and its time", "ioreg prints no prop
         ([entry(101, "pid 42, python3", AppUsage={"accumulatedGPUTime": 5})], {}),
         ([entry(101, "pid 42, python3", AppUsage=[5])], {}),
         (["text"], {}),
+        ({"a": 1}, {}),
     ],
 )
 def test_each_client_has_its_process_and_its_time(
-    entries: list[Any], known: dict[int, tuple[int, int]]
+    entries: Any, known: dict[int, tuple[int, int]]
 ) -> None:
     clients = read(plistlib.dumps(entries), 1.5)
     assert (clients.at, clients.by_entry) == (1.5, known)
     assert clients.why == ("" if known else f"ioreg: {NOBODY} on the GPU.")
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        (b"\n", NOBODY),
-        (b"+-o AGXDeviceUserClient", NO_LIST),
-        (b"<?xml version='1.0'?><plist><arr", NO_LIST),
-        (b"<?xml version='1.0' encoding='UPF-8'?><plist/>", NO_LIST),
-        (plistlib.dumps({"a": 1}), NOBODY),
-    ],
-)
-def test_what_is_no_list_is_a_reason(text: bytes, why: str) -> None:
-    assert why in read(text, 0.0).why
+def test_what_is_no_list_is_a_reason() -> None:
+    assert NOBODY in read(b"\n", 0.0).why
+    odd = b"<?xml version='1.0' encoding='UPF-8'?><plist/>"
+    for text in (b"+-o AGXDeviceUserClient", b"<?xml version='1.0'?><plist><arr", odd):
+        assert NO_LIST in read(text, 0.0).why
 
 
 def test_others_have_what_their_clients_gained() -> None:

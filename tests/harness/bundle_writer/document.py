@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bundle_writer.encoding import Encoder
-from bundle_writer.keyed import Archived, archive_of, by_number
+from bundle_writer.keyed import Archived, archive, by_number
 from bundle_writer.symbols import Image, signature
 
 _SHORT = 16
@@ -46,18 +46,14 @@ class RunInfo:
     mach_start: int = 1_000_000_000
     paths: Mapping[int, str] = field(default_factory=dict[int, str])
     images: Mapping[int, Sequence[Image]] = field(default_factory=dict[int, Sequence[Image]])
-    as_objects: bool = False
-    """Whether members are objects and numbers are numbers.
-
-    Instruments 26.0 archives dictionaries, and the target's pid and exit status as texts.
-    """
 
 
 def document(runs: Mapping[int, tuple[RunInfo, Encoder]]) -> bytes:
+    """Return an archive as Instruments 26.0 writes it: of processes as dictionaries."""
     whole = {number: _run(info, encoder) for number, (info, encoder) in runs.items()}
     images = {number: _symbol_stores(info) for number, (info, _) in runs.items()}
-    return archive_of(
-        {
+    return archive(
+        **{
             "com.apple.xray.run.data": Archived("XRRunListData", {"$0": len(runs), "$1": whole}),
             "com.apple.xray.symbolstoremanager.symbolstores": images,
             "com.apple.xray.symbolstore.sharedcache.signatures": {},
@@ -66,36 +62,24 @@ def document(runs: Mapping[int, tuple[RunInfo, Encoder]]) -> bytes:
 
 
 def _run(info: RunInfo, encoder: Encoder) -> dict[str, Any]:
-    threads = {
-        tid: Archived(
-            "XRThread",
-            {
-                "preferredName": one.name,
-                "tid": tid,
-                "pid": one.process.pid if one.process is not None else None,
-            },
-        )
-        for tid, one in encoder.threads.items()
-    }
-    numerator, denominator = info.timebase
+    threads: dict[int, Archived] = {}
+    for tid, thread in encoder.threads.items():
+        pid = None if thread.process is None else thread.process.pid
+        parts = {"preferredName": thread.name, "tid": tid, "pid": pid}
+        threads[tid] = Archived("XRThread", parts)
     return {
         "runInfo": Archived("XRRunInfo", _info(info)),
         "processDatas": [
-            Archived("XRProcessData", one) if info.as_objects else one
-            for one in (
-                _process(pid, process.name, info.paths.get(pid))
-                for pid, process in encoder.processes.items()
-            )
+            _process(pid, process.name, info.paths.get(pid))
+            for pid, process in encoder.processes.items()
         ],
         "threadsByTID": by_number(threads),
         "startTime": int(info.start * 10**9),
         "runningTime": int(info.duration * 10**9),
         "mach_time_info": {
-            info.device_uuid: [
-                0, numerator, denominator, info.mach_start, info.start, info.zone
-            ]
+            info.device_uuid: [0, *info.timebase, info.mach_start, info.start, info.zone]
         },
-    }  # fmt: skip
+    }
 
 
 def _process(pid: int, name: str, path: str | None) -> dict[str, Any]:
@@ -115,8 +99,8 @@ def _info(info: RunInfo) -> dict[str, Any]:
         "_targetPlatform": info.platform,
         "targetType": _KINDS[info.kind],
         "_targetProcessName": info.process,
-        "_targetProcessPid": _number(info, info.pid),
-        "_targetExitStatus": _number(info, info.exit_status),
+        "_targetProcessPid": str(info.pid),
+        "_targetExitStatus": None if info.exit_status is None else str(info.exit_status),
         "_arguments": info.arguments,
         "_environment": dict(info.environment),
         "_rawStartTime": info.start,
@@ -128,13 +112,9 @@ def _info(info: RunInfo) -> dict[str, Any]:
         "_recordingMode": info.recording_mode,
         "_timeLimit": info.time_limit,
         "_recordingSettings": {
-            name: [dict(one) for one in settings] for name, settings in info.settings.items()
+            name: list(map(dict, settings)) for name, settings in info.settings.items()
         },
     }
-
-
-def _number(info: RunInfo, number: int | None) -> int | str | None:
-    return number if number is None or info.as_objects else str(number)
 
 
 def _symbol_stores(info: RunInfo) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from bundle_writer.document import RunInfo
+from bundle_writer.encoding import Encoder
 from bundle_writer.symbols import Image, Symbol
 from bundle_writer.values import (
     CATEGORY_1,
@@ -117,4 +118,4 @@ def messages() -> Table:
 
 def small_bundle(path: Path, **options: Any) -> Path:
     tables = [gpu_intervals(), profile(), messages()]
-    return write_bundle(path, tables, **{"info": INFO, "block": 4096, **options})
+    return write_bundle(path, tables, **{"info": INFO, "encoder": Encoder(4096), **options})

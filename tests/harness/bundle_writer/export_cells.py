@@ -42,30 +42,26 @@ class Loaded:
 
     def image(self) -> Image:
         start = int(self.binary["load-addr"], 16)
-        offsets = [place - start for place in self.names]
-        symbols = (Symbol(place - start, 1, name) for place, name in sorted(self.names.items()))
-        return Image(
-            UUID(self.binary["UUID"]),
-            self.binary["path"],
-            start,
-            max(offsets, default=0) + 1,
-            self.binary["arch"],
-            tuple(one for one in symbols if one.name),
-        )
+        names = {place - start: name for place, name in sorted(self.names.items())}
+        symbols = tuple(Symbol(offset, 1, name) for offset, name in names.items() if name)
+        size = max(names, default=0) + 1
+        uuid, path, arch = (self.binary[name] for name in ("UUID", "path", "arch"))
+        return Image(UUID(uuid), path, start, size, arch, symbols)
+
+
+Images = dict[int, dict[tuple[str, ...], Loaded]]
+"""Binaries by process and by their attributes."""
 
 
 class Cells:
-    """The cells of one export; what is defined once is found again.
+    """The cells of one export; what is defined once is found again."""
 
-    `images` holds the binaries by process and by their attributes.
-    """
-
-    def __init__(self, root: Element, target: Process) -> None:
-        """Take a document, and the process of stacks whose row names none."""
+    def __init__(self, root: Element, target: Process, images: Images) -> None:
+        """Take a document, the process of stacks whose row names none, and where images go."""
         self._defined = {one.get("id"): one for one in root.iter() if one.get("id") is not None}
         self._target = target
+        self._images = images
         self._values: dict[tuple[str, int | None], Value] = {}
-        self.images: dict[int, dict[tuple[str, ...], Loaded]] = {}
         self._by_kind: dict[str, Callable[[Element], Value]] = {
             "string": lambda cell: cell.text or "",
             "number": self._number,
@@ -73,7 +69,7 @@ class Cells:
             "decimal": lambda cell: Decimal(cell.text or ""),
             "process": self._process,
             "thread": self._thread,
-            "thread-name": self._thread_name,
+            "thread-name": lambda cell: ThreadName(*self._children(cell)),
             "uuid": self._uuid,
             "location": self._location,
             "label": self._label,
@@ -106,13 +102,10 @@ class Cells:
             return None
         place = (cell.get("id") or "", process.pid if cell.tag == "backtrace" else None)
         if not place[0] or place not in self._values:
-            self._values[place] = self._made(cell, process)
+            stack = cell.tag == "backtrace"
+            made = self._backtrace(cell, process) if stack else self._value(cell)
+            self._values[place] = made
         return self._values[place]
-
-    def _made(self, cell: Element, process: Process) -> Value:
-        if cell.tag == "backtrace":
-            return self._backtrace(cell, process)
-        return self._value(cell)
 
     def _value(self, cell: Element) -> Value:
         made = self._by_kind.get(type_of(cell.tag).kind)
@@ -141,9 +134,6 @@ class Cells:
         name = _THREAD.fullmatch(cell.get("fmt", ""))
         return Thread(tid, process, name[1] if name else "")
 
-    def _thread_name(self, cell: Element) -> ThreadName:
-        return ThreadName(*self._children(cell))
-
     def _uuid(self, cell: Element) -> UUID:
         high, low = (int(self.resolved(half).text or "") for half in cell)
         return UUID(int=high << 64 | low)
@@ -151,6 +141,10 @@ class Cells:
     def _location(self, cell: Element) -> Location:
         image, offset = map(self.resolved, cell)
         return Location(self._uuid(image), int(offset.text or ""))
+
+    def _text_symbol(self, cell: Element) -> TextSymbol:
+        process, address = map(self.resolved, cell)
+        return TextSymbol(self._process(process), int(address.text or ""))
 
     def _label(self, cell: Element) -> Label:
         parts, shown = map(self.resolved, cell), cell.get("fmt")
@@ -178,10 +172,6 @@ class Cells:
             tuple(int(one.text or "") for one in registers),
         )
 
-    def _text_symbol(self, cell: Element) -> TextSymbol:
-        process, address = map(self.resolved, cell)
-        return TextSymbol(self._process(process), int(address.text or ""))
-
     def _backtrace(self, cell: Element, process: Process) -> Backtrace:
         while len(cell) == 1 and self.resolved(cell[0]).tag == "backtrace":
             cell = self.resolved(cell[0])
@@ -196,7 +186,7 @@ class Cells:
         if binary is None:
             return
         about = dict(self.resolved(binary).attrib)
-        images = self.images.setdefault(process.pid or 0, {})
+        images = self._images.setdefault(process.pid or 0, {})
         loaded = images.setdefault(tuple(sorted(about.values())), Loaded(about))
         bare = hex(address if leaf else address - 1)
         loaded.names.setdefault(address - 1, "" if name == bare else name)

@@ -1,7 +1,7 @@
 """Exports to the tables of a bundle, so that any of them can be written as one and read back."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -11,8 +11,7 @@ from lxml import etree
 
 from bundle_writer.document import RunInfo
 from bundle_writer.engineering_types import BY_TAG
-from bundle_writer.export_cells import Cells, Element, UnstorableError
-from bundle_writer.symbols import Image
+from bundle_writer.export_cells import Cells, Element, Images, UnstorableError
 from bundle_writer.values import DURATION, TIME, Col, Process, Table, Value
 
 _TIMES = {"start-time", "event-time", "sample-time"}
@@ -22,11 +21,11 @@ _QUOTED = re.compile(r'"([^"]*)"')
 
 @dataclass
 class Converted:
-    """What became of exports: tables, how the run went, and what was left out and why."""
+    """What became of exports: tables, how the run went, and which columns were left out."""
 
     tables: list[Table] = field(default_factory=list[Table])
     info: RunInfo = field(default_factory=RunInfo)
-    left_out: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    left_out: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
 
 def tables_of_exports(exports: Path | Iterable[Path], toc: Path | None = None) -> Converted:
@@ -40,20 +39,22 @@ def tables_of_exports(exports: Path | Iterable[Path], toc: Path | None = None) -
         Columns of types of which it is not known how a bundle stores them are left out, by name.
     """
     if isinstance(exports, Path):
-        toc = toc or next((one for one in (exports / "toc.xml",) if one.exists()), None)
-        exports = sorted(one for one in exports.glob("*.xml") if one.name != "toc.xml")
+        toc = toc or exports / "toc.xml"
+        exports = sorted(path for path in exports.glob("*.xml") if path.name != "toc.xml")
     root = None if toc is None else _root(toc)
-    converted = Converted(info=RunInfo() if root is None else run_info(root))
-    images: dict[int, dict[tuple[str, ...], Image]] = {}
+    converted = Converted(info=RunInfo() if root is None else _run_info(root))
+    target = Process(converted.info.pid, converted.info.process)
+    images: Images = {}
     for path in exports:
         document = _root(path)
-        cells = Cells(document, Process(converted.info.pid, converted.info.process))
+        cells = Cells(document, target, images)
         for node in document.iterfind("node"):
-            attributes = _attributes(root, node.get("xpath", ""))
-            converted.tables.append(_table(node, cells, attributes, converted.left_out))
-        for pid, loaded in cells.images.items():
-            _merge(images.setdefault(pid, {}), {k: one.image() for k, one in loaded.items()})
-    listed = {pid: tuple(found.values()) for pid, found in images.items()}
+            table = _table(node, cells, converted.left_out)
+            table.attributes = _attributes(root, node.get("xpath", ""))
+            converted.tables.append(table)
+    listed = {
+        pid: tuple(loaded.image() for loaded in found.values()) for pid, found in images.items()
+    }
     converted.info = replace(converted.info, images=listed)
     return converted
 
@@ -62,39 +63,31 @@ def _root(path: Path) -> Element:
     return etree.parse(path, etree.XMLParser(huge_tree=True)).getroot()
 
 
-def _table(
-    node: Element, cells: Cells, attributes: Mapping[str, Any], left: dict[tuple[str, str], str]
-) -> Table:
+def _table(node: Element, cells: Cells, left_out: set[tuple[str, str]]) -> Table:
     schema = node.find("schema")
     assert schema is not None
     name = schema.get("name", "")
-    declared = [tuple(one.text or "" for one in column) for column in schema.iterfind("col")]
+    declared = [tuple(part.text or "" for part in column) for column in schema.iterfind("col")]
     rows = node.findall("row")
-    wanted = list(range(len(declared)))
-    for place, why in _unstorable(declared, rows, cells).items():
-        wanted.remove(place)
-        left[name, declared[place][0]] = why
+    wanted = [
+        place for place, (*_, tag) in enumerate(declared) if _storable(place, tag, rows, cells)
+    ]
+    left_out |= {(name, column[0]) for place, column in enumerate(declared) if place not in wanted}
     columns = _columns([declared[place] for place in wanted])
     values = [cells.values(row, wanted) for row in rows]
     if columns and columns[0].topology_field and not _in_order(values):
         # Rows that are not in the order of their times are stored without a time of the record's.
         columns = [replace(column, topology_field=None) for column in columns]
-    return Table(name, columns, values, attributes)
+    return Table(name, columns, values)
 
 
-def _unstorable(
-    declared: list[tuple[str, ...]], rows: list[Element], cells: Cells
-) -> dict[int, str]:
-    found: dict[int, str] = {}
-    for place, (_, _, tag) in enumerate(declared):
-        try:
-            if tag not in BY_TAG:
-                raise UnstorableError(f"<{tag}>")  # noqa: TRY301
-            for row in rows:
-                cells.values(row, [place])
-        except UnstorableError as error:
-            found[place] = str(error)
-    return found
+def _storable(place: int, tag: str, rows: list[Element], cells: Cells) -> bool:
+    try:
+        for row in rows:
+            cells.values(row, [place])
+    except UnstorableError:
+        return False
+    return tag in BY_TAG
 
 
 def _columns(declared: list[tuple[str, ...]]) -> list[Col]:
@@ -112,17 +105,6 @@ def _columns(declared: list[tuple[str, ...]]) -> list[Col]:
 def _in_order(rows: list[list[Value]]) -> bool:
     times = [(1 << 64) - 1 if row[0] is None else row[0] for row in rows]
     return all(isinstance(one, int) for one in times) and times == sorted(times)
-
-
-def _merge(images: dict[tuple[str, ...], Image], more: dict[tuple[str, ...], Image]) -> None:
-    for key, image in more.items():
-        known = images.get(key)
-        if known is None:
-            images[key] = image
-            continue
-        symbols = {one.offset: one for one in (*known.symbols, *image.symbols)}
-        ordered = tuple(symbols[offset] for offset in sorted(symbols))
-        images[key] = replace(known, size=max(known.size, image.size), symbols=ordered)
 
 
 def _attributes(toc: Element | None, xpath: str) -> dict[str, Any]:
@@ -145,14 +127,15 @@ def _attribute(name: str, text: str) -> str | list[str]:
     return _QUOTED.findall(text)
 
 
-def run_info(toc: Element) -> RunInfo:
+def _run_info(toc: Element) -> RunInfo:
     run = toc.find("run")
     assert run is not None
     device, process = run.find("info/target/device"), run.find("info/target/process")
     about = {} if device is None else dict(device.attrib)
-    target = {} if process is None else dict(process.attrib)
-    start, end = run.findtext("info/summary/start-date"), run.findtext("info/summary/end-date")
-    status = target.get("return-exit-status")
+    target = {"pid": "0"} if process is None else dict(process.attrib)
+    summary = {part.tag: part.text or "" for part in run.iterfind("info/summary/*")}
+    start, status = summary["start-date"], target.get("return-exit-status")
+    processes = [dict(listed.attrib) for listed in run.iterfind("processes/process")]
     return RunInfo(
         device_uuid=about.get("uuid", ""),
         model=about.get("model", ""),
@@ -161,23 +144,19 @@ def run_info(toc: Element) -> RunInfo:
         platform=about.get("platform", ""),
         kind=target.get("type", "all-processes"),
         process=target.get("name", ""),
-        pid=int(target.get("pid", -1)) if target else 0,
+        pid=int(target.get("pid", -1)),
         arguments=target.get("arguments", ""),
         exit_status=None if status is None else int(status),
-        start=datetime.fromisoformat(start or "").timestamp(),
-        end=datetime.fromisoformat(end or start or "").timestamp(),
-        duration=float(run.findtext("info/summary/duration") or 0),
-        end_reason=run.findtext("info/summary/end-reason") or "",
-        instruments_version=run.findtext("info/summary/instruments-version") or "",
-        template_name=run.findtext("info/summary/template-name") or "",
-        recording_mode=run.findtext("info/summary/recording-mode"),
-        time_limit=run.findtext("info/summary/time-limit"),
-        zone=_zone(start or ""),
-        paths={
-            int(one.get("pid", "")): one.get("path", "")
-            for one in run.iterfind("processes/process")
-            if one.get("path") is not None
-        },
+        start=datetime.fromisoformat(start).timestamp(),
+        end=datetime.fromisoformat(summary.get("end-date", start)).timestamp(),
+        duration=float(summary.get("duration", 0)),
+        end_reason=summary.get("end-reason", ""),
+        instruments_version=summary.get("instruments-version", ""),
+        template_name=summary.get("template-name", ""),
+        recording_mode=summary.get("recording-mode"),
+        time_limit=summary.get("time-limit"),
+        zone=_zone(start),
+        paths={int(about["pid"]): about["path"] for about in processes if "path" in about},
         settings=_settings(run),
     )
 

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 
@@ -11,7 +11,6 @@ from pathlib import Path
 class Issue:
     message: str
     kind: int = 2
-    subtype: int = 0
     count: int = 1
     nanoseconds: int = 0
 
@@ -25,7 +24,7 @@ def write_issues(path: Path, issues: Sequence[Issue]) -> None:
             "ZPARENT INTEGER, Z_FOK_PARENT INTEGER, ZMESSAGE VARCHAR)"
         )
         database.executemany(
-            "INSERT INTO ZISSUE (ZCOUNT, ZRELATIVETIMESTAMP, ZSUBTYPE, ZTYPE, ZMESSAGE) "
-            "VALUES (?, ?, ?, ?, ?)",
-            [(one.count, one.nanoseconds, one.subtype, one.kind, one.message) for one in issues],
+            "INSERT INTO ZISSUE (ZMESSAGE, ZTYPE, ZCOUNT, ZRELATIVETIMESTAMP, ZSUBTYPE) "
+            "VALUES (?, ?, ?, ?, 0)",
+            [astuple(issue) for issue in issues],
         )

@@ -28,42 +28,26 @@ def text(value: str) -> Archived:
 
 
 def archive(**top: Any) -> bytes:
-    return archive_of(top)
-
-
-def archive_of(top: Mapping[str, Any]) -> bytes:
     objects = _Objects()
     named = {name: objects.add(value) for name, value in top.items()}
-    whole = {
-        "$version": 100000,
-        "$archiver": "NSKeyedArchiver",
-        "$top": named,
-        "$objects": objects.found,
-    }
-    return plistlib.dumps(whole, fmt=plistlib.FMT_BINARY)
+    whole = {"$version": 100000, "$archiver": "NSKeyedArchiver", "$top": named}
+    return plistlib.dumps(whole | {"$objects": objects.found}, fmt=plistlib.FMT_BINARY)
 
 
 class _Objects:
     def __init__(self) -> None:
         self.found: list[Any] = ["$null"]
-        self._plain: dict[tuple[type, Any], plistlib.UID] = {}
+        self._plain: dict[tuple[type, Any], plistlib.UID] = {(type(None), None): plistlib.UID(0)}
         self._classes: dict[str, plistlib.UID] = {}
 
     def add(self, value: Any) -> plistlib.UID:
         match value:
-            case None:
-                return plistlib.UID(0)
-            case str() | bool() | int() | float() | bytes():
+            case None | str() | bool() | int() | float() | bytes():
                 return self._plain_one(value)
             case Archived(name, parts):
                 return self._one(name, parts)
             case UUID():
-                return self._one("NSUUID", {}, {"NS.uuidbytes": value.bytes})
-            case _:
-                return self._collected(value)
-
-    def _collected(self, value: Any) -> plistlib.UID:
-        match value:
+                return self._one("NSUUID", {"NS.uuidbytes": value.bytes})
             case Mapping():
                 return self._collection("NSDictionary", list(value.values()), list(value))
             case set() | frozenset():
@@ -80,18 +64,16 @@ class _Objects:
             self.found[self._plain[key].data] = value
         return self._plain[key]
 
-    def _one(
-        self, name: str, parts: Mapping[str, Any], plain: Mapping[str, Any] | None = None
-    ) -> plistlib.UID:
+    def _one(self, name: str, parts: Mapping[str, Any]) -> plistlib.UID:
         place = self._place()
         inner = {key: self._inner(key, value) for key, value in parts.items()}
-        self.found[place.data] = inner | dict(plain or {}) | {"$class": self._class(name)}
+        self.found[place.data] = inner | {"$class": self._class(name)}
         return place
 
     def _inner(self, key: str, value: Any) -> Any:
-        # Counts and the texts of text objects stand in place: they are no objects of their own.
-        in_place = (key == "$0" and isinstance(value, int)) or key == "NS.string"
-        return value if in_place else self.add(value)
+        # Counts, texts and bytes of such objects stand in place: they are no objects themselves.
+        counts = key == "$0" and isinstance(value, int)
+        return value if counts or key in {"NS.string", "NS.uuidbytes"} else self.add(value)
 
     def _collection(self, name: str, values: Any, keys: list[Any] | None = None) -> plistlib.UID:
         place = self._place()

@@ -52,13 +52,13 @@ def records(table: Table, encoder: Encoder) -> NDArray[np.void]:
     return found
 
 
-def write_store(folder: Path, table: Table, encoder: Encoder, level: int = 1) -> int:
-    """Write the five files of a store; return how many rows it has."""
+def write_store(folder: Path, table: Table, encoder: Encoder) -> None:
+    """Write the five files of a store."""
     folder.mkdir(parents=True)
     blocks = [records(table, encoder)] if table.blocks is None else table.blocks
     encoder.used.update(column.type_id for column in table.columns)
     layout = record_type(table.columns)
-    rows = write_records(folder / "bulkstore", blocks, layout.itemsize, level)
+    rows = write_records(folder / "bulkstore", blocks, layout.itemsize)
     files = {
         "schema.xml": schema_xml(table).encode(),
         "spec.plist": archive(root=spec(table)),
@@ -67,11 +67,13 @@ def write_store(folder: Path, table: Table, encoder: Encoder, level: int = 1) ->
     if rows:
         files["spindex.0"] = b"SPINDEXv2\0".ljust(64, b"\0")
     for name, content in files.items():
-        (folder / name).write_bytes(zlib.compress(content, level))
-    return rows
+        (folder / name).write_bytes(zlib.compress(content, 1))
 
 
-def write_records(path: Path, blocks: Iterable[NDArray[np.void]], record: int, level: int) -> int:
+def write_records(
+    path: Path, blocks: Iterable[NDArray[np.void]], record: int, level: int = 1
+) -> int:
+    """Write records; return how many there are."""
     stream, rows = zlib.compressobj(level), 0
     with path.open("wb") as file:
         file.write(stream.compress(header(record)))
@@ -112,15 +114,13 @@ def schema_xml(table: Table) -> str:
 
 
 def spec(table: Table) -> Archived:
-    return Archived(
-        "XRAnalysisCoreTableSpec",
-        {
-            "schemaName": table.schema,
-            "engineeringName": table.schema,
-            "mergeableAttributeKeys": frozenset[str](),
-            "attributes": dict(table.attributes),
-        },
-    )
+    parts = {
+        "schemaName": table.schema,
+        "engineeringName": table.schema,
+        "mergeableAttributeKeys": frozenset[str](),
+        "attributes": dict(table.attributes),
+    }
+    return Archived("XRAnalysisCoreTableSpec", parts)
 
 
 def descriptor(table: Table, rows: int) -> bytes:
@@ -129,16 +129,13 @@ def descriptor(table: Table, rows: int) -> bytes:
     own = [column.mnemonic for column in table.columns if not column.topology_field]
     kinds = [("topology", _TOPOLOGY_TYPES[topology(table.columns)])]
     kinds += [(name, _FIELD_TYPES[layout[name].itemsize]) for name in own]
-    fields = [
-        Archived(
-            "XRFieldDescriptor",
-            {"$0": {"_name": name, "_index": index, "_type": kind, "_multi": 1}},
-        )
+    listed = [
+        {"_name": name, "_index": index, "_type": kind, "_multi": 1}
         for index, (name, kind) in enumerate(kinds)
     ]
     described = {
         "_eventClass": "XRManagedEvent",
-        "_fields": fields,
+        "_fields": [Archived("XRFieldDescriptor", {"$0": field}) for field in listed],
         "_maxEventSize": layout.itemsize,
         "_minEventSize": layout.itemsize,
         "_version": 1,

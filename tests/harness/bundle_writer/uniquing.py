@@ -80,17 +80,17 @@ class Arrays:
         """List all arrays so many times, each time by other ids, as no recording does."""
         self._index *= times
 
-    def data(self) -> bytes:
+    def _data(self) -> bytes:
         return b"".join(bytes(block).ljust(self._size, b"\0") for block in self._blocks)
 
-    def index(self) -> bytes:
+    def _list(self) -> bytes:
         head = _HEAD + struct.pack("<IIIQ", 0, 0x00400000, self._size, 0)
         return head + self._index.tobytes()
 
-    def write(self, folder: Path, level: int) -> None:
+    def write(self, folder: Path) -> None:
         folder.mkdir(parents=True)
-        for name, content in (("data", self.data()), ("index", self.index())):
-            (folder / f"integeruniquer.{name}").write_bytes(zlib.compress(content, level))
+        for name, content in (("data", self._data()), ("index", self._list())):
+            (folder / f"integeruniquer.{name}").write_bytes(zlib.compress(content, 1))
 
     def _next_block(self) -> None:
         self._blocks.append(bytearray())

@@ -6,7 +6,7 @@ Layout: docs/explanation/trace-bundles.md.
 import plistlib
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from bundle_writer.stores import INTERVAL, POINT, spec, write_store
 from bundle_writer.symbols import symbols_archive
 from bundle_writer.values import Process, Table, Thread
 
-TIME_MAPPING = Issue("Data stream: Time Mapping")
 _CAPABILITIES = {
     "com.apple.dt.Instruments.Hierarchies": (1, "This version has no track hierarchies."),
     "com.apple.dt.path-manager.compression": (1, "The data is compressed."),
@@ -36,7 +35,7 @@ class Run:
 
     Args:
         tables: Its tables; each becomes a store, numbered in this order.
-        encoder: What has encoded the blocks of tables that have no rows.
+        encoder: What encodes their rows, and has encoded the blocks of those without.
         info: How the run went, for the document.
         names: Processes and threads whose names no row mentions.
         modeling: Further `modelingParameters`.
@@ -45,49 +44,41 @@ class Run:
     """
 
     tables: Sequence[Table]
-    encoder: Encoder | None = None
-    info: RunInfo | None = None
+    encoder: Encoder = field(default_factory=Encoder)
+    info: RunInfo = field(default_factory=RunInfo)
     names: Sequence[Process | Thread] = ()
-    modeling: Mapping[str, Any] | None = None
-    binding: Mapping[str, Any] | None = None
-    issues: Sequence[Issue] = (TIME_MAPPING,)
+    modeling: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    binding: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    issues: Sequence[Issue] = (Issue("Data stream: Time Mapping"),)
 
 
 def write_bundle(  # the others are those of Run
     path: Path,
     tables: Sequence[Table],
     *,
-    level: int = 1,
     with_document: bool = True,
-    block: int = 1 << 20,
     **of_run: Any,
 ) -> Path:
-    run = Run(tables, of_run.pop("encoder", None) or Encoder(block), **of_run)
-    return write_runs(path, {1: run}, level=level, with_document=with_document)
+    return write_runs(path, {1: Run(tables, **of_run)}, with_document=with_document)
 
 
-def write_runs(
-    path: Path, runs: Mapping[int, Run], *, level: int = 1, with_document: bool = True
-) -> Path:
+def write_runs(path: Path, runs: Mapping[int, Run], *, with_document: bool = True) -> Path:
     path.mkdir(parents=True)
     compressed, used = list[str](), set[str]()
-    documents: dict[int, tuple[RunInfo, Encoder]] = {}
     for number, run in runs.items():
-        encoder = run.encoder or Encoder()
-        compressed += _write_run(path, number, run, encoder, level)
-        used |= encoder.used
-        info = run.info or RunInfo()
-        documents[number] = (info, encoder)
+        compressed += _write_run(path, number, run)
+        used |= run.encoder.used
         write_issues(path / f"Trace{number}.run" / "RunIssues.storedata", run.issues)
-        _write_symbols(path / "symbols/stores", info)
+        _write_symbols(path / "symbols/stores", run.info)
     _write_plist(path / "corespace/MANIFEST.plist", {"compressed-paths": compressed})
-    _write_plist(path / "open.creq", requirements(used))
+    _write_plist(path / "open.creq", _requirements(used))
     if with_document:
+        documents = {number: (run.info, run.encoder) for number, run in runs.items()}
         (path / "form.template").write_bytes(document(documents))
     return path
 
 
-def requirements(used: Iterable[str]) -> dict[str, list[Any]]:
+def _requirements(used: Iterable[str]) -> dict[str, list[Any]]:
     """Return what `open.creq` holds for types that are used."""
     types = {
         f"com.apple.dt.etype.{one}": (
@@ -99,30 +90,30 @@ def requirements(used: Iterable[str]) -> dict[str, list[Any]]:
     return {name: list(entry) for name, entry in sorted((_CAPABILITIES | types).items())}
 
 
-def _write_run(path: Path, number: int, run: Run, encoder: Encoder, level: int) -> list[str]:
-    inside = f"run{number}/core"
+def _write_run(path: Path, number: int, run: Run) -> list[str]:
+    inside, encoder = f"run{number}/core", run.encoder
     core = path / "corespace" / inside
     stores = [f"{inside}/stores/indexed-store-{place}" for place in range(len(run.tables))]
     for table, name in zip(run.tables, stores, strict=True):
-        write_store(path / "corespace" / name, table, encoder, level)
+        write_store(path / "corespace" / name, table, encoder)
     for named in run.names:
         if isinstance(named, Process):
             encoder.process(named)
         else:
             encoder.thread(named)
-    _write_uniquing(core / "uniquing", encoder, level)
-    _write_squeezed(core / "table-manager/tables.plist", _tables(run.tables, stores), level)
-    _write_squeezed(core / "core-config/exposedTableInfo.plist", _exposed(run), level)
+    _write_uniquing(core / "uniquing", encoder)
+    _write_squeezed(core / "table-manager/tables.plist", _tables(run.tables, stores))
+    _write_squeezed(core / "core-config/exposedTableInfo.plist", _exposed(run))
     return [*stores, f"{inside}/uniquing", f"{inside}/table-manager", f"{inside}/core-config"]
 
 
-def _write_uniquing(folder: Path, encoder: Encoder, level: int) -> None:
+def _write_uniquing(folder: Path, encoder: Encoder) -> None:
     strings = plistlib.dumps(encoder.strings.texts, fmt=plistlib.FMT_BINARY)
-    _write_squeezed(folder / "strings", strings, level)
-    types = archive(root=[text(one) for one in encoder.types])
-    _write_squeezed(folder / "EngineeringTypes.etypes", types, level)
-    encoder.arrays.write(folder / "arrayUniquer", level)
-    encoder.typed_arrays.write(folder / "typedArrayUniquer", level)
+    _write_squeezed(folder / "strings", strings)
+    types = archive(root=[text(type_id) for type_id in encoder.types])
+    _write_squeezed(folder / "EngineeringTypes.etypes", types)
+    encoder.arrays.write(folder / "arrayUniquer")
+    encoder.typed_arrays.write(folder / "typedArrayUniquer")
 
 
 def _tables(tables: Sequence[Table], stores: Sequence[str]) -> bytes:
@@ -140,8 +131,7 @@ def _tables(tables: Sequence[Table], stores: Sequence[str]) -> bytes:
 
 
 def _exposed(run: Run) -> bytes:
-    info = run.info or RunInfo()
-    numerator, denominator = info.timebase
+    numerator, denominator = run.info.timebase
     binding = {
         "osx-version": 260301,
         "timebase-numerator": numerator,
@@ -153,8 +143,8 @@ def _exposed(run: Run) -> bytes:
         "biproductTableIDs": frozenset[int](),
         "inputTableIDs": frozenset[int](),
         "readOnlySpecsByID": Archived("XRIntKeyedDictionary", {"$0": 0}),
-        "bindingParameters": binding | dict(run.binding or {}),
-        "modelingParameters": {"target-pid": info.pid} | dict(run.modeling or {}),
+        "bindingParameters": binding | dict(run.binding),
+        "modelingParameters": {"target-pid": run.info.pid} | dict(run.modeling),
     }
     return archive(root=root)
 
@@ -168,9 +158,9 @@ def _write_symbols(folder: Path, info: RunInfo) -> None:
             (folder / name).write_bytes(symbols_archive(image))
 
 
-def _write_squeezed(path: Path, content: bytes, level: int) -> None:
+def _write_squeezed(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(zlib.compress(content, level))
+    path.write_bytes(zlib.compress(content, 1))
 
 
 def _write_plist(path: Path, value: Any) -> None:

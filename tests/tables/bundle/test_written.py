@@ -18,6 +18,7 @@ from bundle_writer import (
     DURATION,
     TIME,
     Col,
+    Encoder,
     Label,
     Location,
     Part,
@@ -144,7 +145,7 @@ def known(column: pd.Series) -> list[Any]:
 @given(made_tables(), st.sampled_from([512, 1 << 20]))
 def test_what_is_read_is_what_was_written_in_the_order_of_time(table: Table, block: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        bundle = write_bundle(Path(folder, "x.trace"), [table], block=block)
+        bundle = write_bundle(Path(folder, "x.trace"), [table], encoder=Encoder(block))
         frame = read_directly(bundle)["made-at-random"]
     rows = sorted(table.rows, key=lambda row: row[0])
     for column, cells in zip(table.columns, zip(*rows, strict=True), strict=bool(rows)):

@@ -53,7 +53,7 @@ class StoredArrays:
 
     def read(self) -> Arrays:
         """Return the arrays as the reader has them; there are no more to come."""
-        self._written.write(self._folder / "arrayUniquer", 1)
+        self._written.write(self._folder / "arrayUniquer")
         return Arrays(Files(self._folder), "arrayUniquer")
 
 
