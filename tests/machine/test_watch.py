@@ -84,16 +84,12 @@ class Mac:
         if command == PMSET_COMMAND:
             return b"Currently in use:\n lowpowermode         0\n"
         assert command == IOREG_COMMAND
-        return plistlib.dumps(
-            [
-                {
-                    "IORegistryEntryID": number,
-                    "IOUserClientCreator": f"pid {pid}, {pid}",
-                    "AppUsage": [{"accumulatedGPUTime": self.looks * each}],
-                }
-                for number, (pid, each) in enumerate(((7, 90_000_000), (420, 1_000_000)))
-            ]
-        )
+        return plistlib.dumps([self.client(1, 7, 90_000_000), self.client(2, 420, 1_000_000)])
+
+    def client(self, number: int, pid: int, each: int) -> dict[str, Any]:
+        used = [{"accumulatedGPUTime": self.looks * each}]
+        creator = f"pid {pid}, {pid}"
+        return {"IORegistryEntryID": number, "IOUserClientCreator": creator, "AppUsage": used}
 
     def spent(self, pids: Iterable[int]) -> Spent:
         """Count a look, and the time that goes with it."""
@@ -104,18 +100,12 @@ class Mac:
 
     def machine(self, **more: Any) -> Machine:
         """Return this Mac to be asked; keywords change what it says."""
+        charged = SimpleNamespace(percent=100, power_plugged=True)
         said: dict[str, Any] = {
-            "system": "Darwin",
-            "answer": self.answer,
-            "battery": lambda: SimpleNamespace(percent=100, power_plugged=True),
-            "memory": lambda: 8 << 30,
-            "spent": self.spent,
-            "pressure": lambda: 1,
-            "find": self.found.get,
-            "root": False,
-            **more,
-        }
-        return Machine(**said)
+            "answer": self.answer, "battery": lambda: charged, "memory": lambda: 8 << 30,
+            "spent": self.spent, "pressure": lambda: 1, "find": self.found.get, "root": False,
+        }  # fmt: skip
+        return Machine("Darwin", **said | more)
 
 
 def all_judged(state: State) -> bool:
