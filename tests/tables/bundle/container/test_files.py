@@ -1,14 +1,17 @@
-"""Files of a bundle: inflated, bounded, and never reached by a link."""
+"""Files of a bundle: inflated, bounded, never reached by a link; what it requires of a reader."""
 
 import io
 import os
+import plistlib
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tracekit.tables.bundle.container.files import Files, inflated, most_inflated
-from tracekit.tables.bundle.errors import BundleError
+from tracekit.tables.bundle.container.requirements import Requirements, requirements
+from tracekit.tables.bundle.errors import BundleError, UnknownBundleError
 
 
 @pytest.fixture
@@ -18,27 +21,33 @@ def bundle(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("content", [b"a" * 101, zlib.compress(b"a" * 101)])
-def test_a_file_beyond_its_bound_is_refused(bundle: Path, content: bytes) -> None:
-    (bundle / "data").write_bytes(content)
-    with pytest.raises(BundleError, match=r"x\.trace: data holds more than 100 bytes"):
-        Files(bundle).read("data", 100)
+LONG = os.urandom(1 << 17)
+PACKED, PACKED_LONG = zlib.compress(LONG[:1000]), zlib.compress(LONG)
+TOO_MUCH = "holds more than 131,072 bytes"
+CUT, FOLLOWED = (
+    rf"cannot be inflated \({why}\)" for why in ("it ends too early", "bytes follow its end")
+)
 
 
-def test_a_cut_stream_is_damaged(bundle: Path) -> None:
-    (bundle / "data").write_bytes(zlib.compress(os.urandom(1000))[:-5])
-    with pytest.raises(BundleError, match=r"data cannot be inflated \(it ends too early\)"):
-        Files(bundle).read("data", 1000)
-
-
-@pytest.mark.parametrize("size", [3000, 1 << 17])
-@pytest.mark.parametrize("more", [b"x", b"x" * 70_000])
-def test_bytes_behind_the_end_of_a_stream_are_damage_and_end_the_reading(
-    bundle: Path, size: int, more: bytes
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"a" + LONG, TOO_MUCH),
+        (zlib.compress(b"a" + LONG), TOO_MUCH),
+        (PACKED[:-5], CUT),
+        (PACKED + b"x", FOLLOWED),
+        (PACKED + b"x" * 70_000, FOLLOWED),
+        (PACKED_LONG + b"x", FOLLOWED),
+        (PACKED_LONG + b"x" * 70_000, FOLLOWED),
+    ],
+    ids=range(7),
+)
+def test_a_file_beyond_its_bound_or_damaged_is_refused(
+    bundle: Path, content: bytes, why: str
 ) -> None:
-    (bundle / "data").write_bytes(zlib.compress(os.urandom(size)) + more)
-    with pytest.raises(BundleError, match=r"data cannot be inflated \(bytes follow its end\)"):
-        Files(bundle).read("data", size)
+    (bundle / "data").write_bytes(content)
+    with pytest.raises(BundleError, match=rf"x\.trace: data {why}"):
+        Files(bundle).read("data", 1 << 17)
 
 
 def test_a_missing_file_is_told_with_the_way_out(bundle: Path) -> None:
@@ -60,8 +69,61 @@ def test_nothing_within_is_reached_by_a_link(bundle: Path, tmp_path: Path, name:
 
 
 def test_a_stream_comes_in_blocks_that_are_bounded() -> None:
-    bomb = io.BytesIO(zlib.compress(bytes(10_000_000)))
-    blocks = list(inflated(bomb, 1024))
-    assert sum(map(len, blocks)) == 10_000_000
-    assert max(map(len, blocks)) <= 1024 * 16
-    assert most_inflated(len(zlib.compress(bytes(10_000_000)))) >= 10_000_000
+    bomb = zlib.compress(bytes(10_000_000))
+    sizes = [len(block) for block in inflated(io.BytesIO(bomb), 1024)]
+    assert (sum(sizes), max(sizes) <= 1024 * 16) == (10_000_000, True)
+    assert most_inflated(len(bomb)) >= 10_000_000
+
+
+KNOWN: dict[str, Any] = {
+    "com.apple.dt.trace": [5, "A newer version saved this."],
+    "com.apple.dt.path-manager.compression": [1, "It is compressed."],
+    "com.apple.dt.Instruments.Hierarchies": [1, "It has hierarchies."],
+    "com.apple.dt.ac.topology.XRT64_CC32_R_TypeID": [1, "A topology."],
+    "com.apple.dt.etype.XRProcessTypeID": [1, "the new engineering type 'process'."],
+    "com.apple.dt.etype.XRNewTypeID": [1, "no tag in here"],
+    "com.apple.dt.etype.XRRouteTypeID": [2, "the new engineering type 'route'."],
+}
+
+
+def required(folder: Path, **changes: Any) -> Requirements:
+    """Return the requirements of a bundle that differs from a known one."""
+    listed = {name: entry for name, entry in (KNOWN | changes).items() if entry is not None}
+    (folder / "open.creq").write_bytes(plistlib.dumps(listed))
+    return requirements(Files(folder))
+
+
+def test_types_have_tags_and_some_are_of_a_newer_version(tmp_path: Path) -> None:
+    tags = {"XRProcess": "process", "XRRoute": "route"}
+    assert required(tmp_path) == Requirements(tags, frozenset({"XRRoute"}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"com.apple.dt.trace": None}, "its com.apple.dt.trace is none"),
+        ({"com.apple.dt.trace": [6, "newer"]}, "is 6, and 5"),
+        ({"com.apple.dt.path-manager.compression": [2, "other"]}, "compression 2"),
+        ({"com.apple.dt.ac.topology.XRT50_C22_TypeID": [1, "old"]}, "XRT50_C22_TypeID 1"),
+        ({"com.apple.dt.ac.topology.XRT64_CC32_R_TypeID": [2, "new"]}, "TypeID 2"),
+        ({"com.apple.dt.encryption": [1, "It is encrypted."]}, r'1, .*"It is encrypted\."'),
+    ],
+)
+def test_what_is_not_positively_known_is_refused(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UnknownBundleError, match=words) as raised:
+        required(tmp_path, **changes)
+    assert "is not read directly" in raised.value.message
+    assert "xcrun xctrace export" in (raised.value.hint or "")
+
+
+def test_a_bundle_without_requirements_is_older(tmp_path: Path) -> None:
+    with pytest.raises(UnknownBundleError, match=r"no open\.creq"):
+        requirements(Files(tmp_path))
+
+
+@pytest.mark.parametrize("entry", [5, [], ["5", "text"], [5], "5"])
+def test_a_capability_without_a_version_is_damage(tmp_path: Path, entry: Any) -> None:
+    with pytest.raises(BundleError, match=r"has com\.apple\.dt\.trace without a version"):
+        required(tmp_path, **{"com.apple.dt.trace": entry})

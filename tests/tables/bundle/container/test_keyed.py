@@ -22,27 +22,21 @@ OBJECTS: list[Any] = [
     {"$0": 2, "$1": 10, "$2": UID(2), "$3": 20, "$4": UID(4)},
     {"NS.data": b"abc"},
     UID(2),
+    {"$0": 1, "$1": 10, "$2": UID(2), "$3": 20, "$4": UID(4)},
 ]
-
-
 UNREADABLE = b'<?xml version="1.0" encoding="UPF-8"?><plist/>'
 
 
-def archived(objects: list[Any] = OBJECTS, root: int = 1) -> bytes:
-    plain = {"$objects": objects, "$top": {"root": UID(root)}}
-    return plistlib.dumps(plain, fmt=plistlib.FMT_BINARY)
+def archive(root: int = 1) -> Archive:
+    plain = {"$objects": OBJECTS, "$top": {"root": UID(root)}}
+    return Archive(plistlib.dumps(plain, fmt=plistlib.FMT_BINARY))
 
 
-def test_a_dictionary_by_numbers() -> None:
-    archive = Archive(archived(root=6))
-    assert list(archive.by_number(archive.root)) == [(10, "name"), (20, {"NS.string": "value"})]
-
-
-def test_a_dictionary_by_numbers_that_counts_too_few_is_told() -> None:
-    members = {"$0": 1, "$1": 10, "$2": UID(1), "$3": 20, "$4": UID(2)}
-    archive = Archive(archived(["$null", "name", "other", members], root=3))
+def test_a_dictionary_by_numbers_counts_its_members() -> None:
+    whole, few = archive(root=6), archive(root=9)
+    assert list(whole.by_number(whole.root)) == [(10, "name"), (20, {"NS.string": "value"})]
     with pytest.raises(ArchiveError, match="more members than it counts"):
-        list(archive.by_number(archive.root))
+        list(few.by_number(few.root))
 
 
 @pytest.mark.parametrize("content", [b"", b"bplist00", b"<plist", b"\x00" * 100, UNREADABLE])
@@ -58,13 +52,11 @@ def test_what_is_no_archive_is_told(value: Any) -> None:
 
 
 def test_references_beyond_the_archive_are_told() -> None:
-    archive = Archive(archived())
-    with pytest.raises(ArchiveError, match="refers to what it does not hold"):
-        archive.at(UID(99))
-    with pytest.raises(ArchiveError, match="refers to a reference"):
-        archive.at(UID(8))
+    for reference, why in ((99, "refers to what it does not hold"), (8, "refers to a reference")):
+        with pytest.raises(ArchiveError, match=why):
+            archive().at(UID(reference))
     with pytest.raises(ArchiveError, match="holds no document"):
-        archive.top("document")
+        archive().top("document")
 
 
 LEAVES = st.one_of(
@@ -92,12 +84,15 @@ def test_whatever_was_written_has_room(value: object) -> None:
         assert has_room(content)
 
 
+ARRAY = b"\xaf\x11\x03\xe8" + b"".join(struct.pack(">I", 1 + n) for n in range(1000))
+BEHIND = 8 + len(ARRAY)
+
+
 @pytest.mark.parametrize("marker", [b"\x5f\x11\x40\x00", b"\x4f\x11\x40\x00", b"\x6f\x11\x20\x00"])
 def test_a_text_that_is_many_parts_at_once_has_none(marker: bytes) -> None:
     text = marker + b"a" * (1 << 14)
-    array = b"\xaf\x11\x03\xe8" + b"".join(struct.pack(">I", 1 + n) for n in range(1000))
-    assert has_room(binary([array, text], [8, 8 + len(array)], 0))
-    bomb = binary([array, text], [8, *[8 + len(array)] * 1000], 0)
+    assert has_room(binary([ARRAY, text], [8, BEHIND], 0))
+    bomb = binary([ARRAY, text], [8, *[BEHIND] * 1000], 0)
     assert not has_room(bomb)
     with pytest.raises(ArchiveError, match="more than its size allows"):
         plist(bomb)
@@ -105,6 +100,5 @@ def test_a_text_that_is_many_parts_at_once_has_none(marker: bytes) -> None:
 
 def test_parts_that_begin_within_one_another_have_none() -> None:
     nested = b"\x5f\x11\x0f\x00" * 1000 + b"a" * 4000
-    array = b"\xaf\x11\x03\xe8" + b"".join(struct.pack(">I", 1 + n) for n in range(1000))
-    places = [8, *(8 + len(array) + 4 * n for n in range(1000))]
-    assert not has_room(binary([array, nested], places, 0))
+    places = [8, *(BEHIND + 4 * n for n in range(1000))]
+    assert not has_room(binary([ARRAY, nested], places, 0))

@@ -1,7 +1,6 @@
 """What a table is: schema, attributes and columns, and descriptions that do not fit."""
 
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ from bundle_writer import DURATION, TIME, Col, Encoder, Table
 from bundle_writer.keyed import Archived, archive, by_number
 from bundle_writer.stores import write_store
 from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.container.requirements import Field
 from tracekit.tables.bundle.container.store import (
     Spec,
-    Store,
     listed_stores,
     read_spec,
     read_store,
@@ -31,26 +30,19 @@ COLUMNS = [
 TABLE = Table(
     "made", COLUMNS, [(1, 2, "Active", 3), (4, 5, "Idle", 6)], {"target": 7, "names": ["a", "b"]}
 )
-Change = Callable[[str, bytes], None]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / store_folder(1, 4)).parent.mkdir(parents=True)
-    write_store(tmp_path / store_folder(1, 4), TABLE, Encoder())
-    return tmp_path
+def changed(folder: Path, name: str, content: bytes) -> Files:
+    """Return the files of a bundle of one table, of which one file is different."""
+    store = folder / store_folder(1, 4)
+    store.parent.mkdir(parents=True)
+    write_store(store, TABLE, Encoder())
+    (store / name).write_bytes(zlib.compress(content))
+    return Files(folder)
 
 
-@pytest.fixture
-def change(folder: Path) -> Change:
-    def replace(name: str, content: bytes) -> None:
-        (folder / store_folder(1, 4) / name).write_bytes(zlib.compress(content))
-
-    return replace
-
-
-def read(folder: Path) -> Store:
-    return read_store(Files(folder), 1, 4)
+TOPOLOGY = b"topology='XRTD64_CC32_R_TypeID'"
+THREE_COLUMNS = b"<column mnemonic='a' engineeringType='XRProcessTypeID'/>" * 3
 
 
 @pytest.mark.parametrize(
@@ -60,27 +52,20 @@ def read(folder: Path) -> Store:
         (b"<schema", "is no XML"),
         (b"<table/>", "is no schema"),
         (b"<!DOCTYPE schema [<!ENTITY a 'b'>]><schema/>", "is no schema"),
-        (b"<schema name='other' topology='XRTD64_CC32_R_TypeID'/>", "is not the one of made"),
+        (b"<schema name='other' %b/>" % TOPOLOGY, "is not the one of made"),
         (b"<schema name='made' topology='XRT50_C22_TypeID'/>", "is not the one of made"),
+        (b"<schema name='made' %b/>" % TOPOLOGY, "lacks columns"),
         (
-            b"<schema name='made' topology='XRTD64_CC32_R_TypeID'/>",
-            "lacks columns",
-        ),
-        (
-            b"<schema name='made' topology='XRTD64_CC32_R_TypeID'>"
-            + b"<column mnemonic='a' engineeringType='XRProcessTypeID'/>" * 3
-            + b"</schema>",
+            b"<schema name='made' %b>%b</schema>" % (TOPOLOGY, THREE_COLUMNS),
             "columns that its records do not",
         ),
         (b"<schema>" + b"<column/>" * 1001 + b"</schema>", "more than 1000 columns"),
     ],
 )
-def test_a_schema_of_another_form_is_refused(
-    folder: Path, change: Change, content: bytes, words: str
-) -> None:
-    change("schema.xml", content)
+def test_a_schema_of_another_form_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    files = changed(tmp_path, "schema.xml", content)
     with pytest.raises(BundleError, match=words):
-        read(folder)
+        read_store(files, 1, 4)
 
 
 def descriptor(changes: dict[str, Any]) -> bytes:
@@ -89,19 +74,16 @@ def descriptor(changes: dict[str, Any]) -> bytes:
         "_fields": [(6, 0), (1, 1), (2, 2)], "_maxEventSize": 36, "_minEventSize": 36,
         "_variableSize": False, "_props": {"next_event_id": 2},
     } | changes  # fmt: skip
-    wanted["_fields"] = [
-        Archived("F", {"$0": {"_index": index, "_type": kind, "_multi": 1}})
-        for kind, index in wanted["_fields"]
-    ]
+    fields = ({"_index": index, "_type": kind, "_multi": 1} for kind, index in wanted["_fields"])
+    wanted["_fields"] = [Archived("F", {"$0": field}) for field in fields]
     return archive(root=Archived("XREventDescriptor", {"$0": wanted}))
 
 
-def test_a_layout_says_where_fields_lie(folder: Path, change: Change) -> None:
-    change("bulkstore_descriptor", descriptor({"_props": {"next_event_id": 5}}))
-    store = read(folder)
-    assert [(one.field.offset, one.field.width) for one in store.columns] == [
-        *((0, 8), (8, 8), (24, 4), (28, 8)),
-    ]
+def test_a_layout_says_where_fields_lie(tmp_path: Path) -> None:
+    layout = descriptor({"_props": {"next_event_id": 5}})
+    store = read_store(changed(tmp_path, "bulkstore_descriptor", layout), 1, 4)
+    fields = [column.field for column in store.columns]
+    assert fields == [Field(0, 8), Field(8, 8), Field(24, 4), Field(28, 8)]
     assert (store.rows, store.record) == (5, 36)
 
 
@@ -119,21 +101,18 @@ def test_a_layout_says_where_fields_lie(folder: Path, change: Change) -> None:
         {"_fields": [(6, 0), (1, 2), (2, 1)]},
     ],
 )
-def test_a_layout_that_is_not_known_is_refused(
-    folder: Path, change: Change, changes: dict[str, Any]
-) -> None:
-    change("bulkstore_descriptor", descriptor(changes))
+def test_a_layout_that_is_not_known_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    files = changed(tmp_path, "bulkstore_descriptor", descriptor(changes))
     with pytest.raises(BundleError, match=r"descriptor has (records of a layout|no number)"):
-        read(folder)
+        read_store(files, 1, 4)
 
 
 @pytest.mark.parametrize("root", [{}, {"schemaName": ""}, {"schemaName": 5}])
-def test_a_table_without_a_name_is_refused(
-    folder: Path, change: Change, root: dict[str, Any]
-) -> None:
-    change("spec.plist", archive(root=Archived("XRAnalysisCoreTableSpec", root)))
+def test_a_table_without_a_name_is_refused(tmp_path: Path, root: dict[str, Any]) -> None:
+    spec = archive(root=Archived("XRAnalysisCoreTableSpec", root))
+    files = changed(tmp_path, "spec.plist", spec)
     with pytest.raises(BundleError, match="names no schema"):
-        read_spec(Files(folder), 1, 4)
+        read_spec(files, 1, 4)
 
 
 def entry(path: str, side: int, schema: str, **attributes: Any) -> dict[str, Any]:
@@ -156,10 +135,8 @@ def test_each_store_is_listed_once_as_it_is_read(tmp_path: Path) -> None:
         8: entry(one, 1, "tick", frequency=10),
         9: entry(one, 0, "tick", frequency=2),
     }
-    assert listed(tmp_path, by_number(details)) == {
-        11: ("kdebug", {}),
-        0: ("tick", {"frequency": 10}),
-    }
+    stores = listed(tmp_path, by_number(details))
+    assert stores == {11: ("kdebug", {}), 0: ("tick", {"frequency": 10})}
 
 
 @pytest.mark.parametrize(
