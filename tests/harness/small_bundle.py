@@ -11,7 +11,6 @@ from tracekit.tables.bundle.bundle import Bundle
 PYTHON = Process(4711, "python3")
 SERVER = Process(420, "WindowServer")
 SYMBOL_STORES = "com.apple.xray.symbolstoremanager.symbolstores"
-DEVICE = "0A1B2C3D-0000-4000-8000-000000000001"
 _INTERVALS = [
     Col("start", "Start", "XRStartTimeTypeID", TIME),
     Col("duration", "Duration", "XRDurationTypeID", DURATION),

@@ -13,37 +13,29 @@ from bundle_writer.symbols import Image, signature
 
 _SHORT = 16
 _KINDS = {"all-processes": 0, "launched": 1, "attached": 2}
+DEVICE = "12345678-ABCD-4321-9876-1234567890AB"
+_MACH_START = 1_000_000_000
+TIMEBASE = (125, 3)
 
 
 @dataclass(frozen=True)
 class RunInfo:
     """How a run went, as its TOC says it; times are seconds since 1970."""
 
-    device_uuid: str = "12345678-ABCD-4321-9876-1234567890AB"
-    model: str = "MacBook Air"
-    name: str = "Ada's MacBook"
-    os_version: str = "26.3.1 (25D2128)"
-    platform: str = "macOS"
     kind: str = "launched"
     process: str = "python3"
     pid: int = 4711
     arguments: str = ""
     exit_status: int | None = 0
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
     start: float = 1774903878.749
     end: float = 1774903879.64
     duration: float = 0.891228
-    end_reason: str = "Target app exited"
     instruments_version: str = "26.0 (17A5295f)"
     template_name: str = "Metal System Trace"
-    recording_mode: str | None = "Deferred"
-    time_limit: str | None = "12 hours"
     settings: Mapping[str, Sequence[Mapping[str, Any]]] = field(
         default_factory=dict[str, Sequence[Mapping[str, Any]]]
     )
     zone: str = "America/Los_Angeles"
-    timebase: tuple[int, int] = (125, 3)
-    mach_start: int = 1_000_000_000
     paths: Mapping[int, str] = field(default_factory=dict[int, str])
     images: Mapping[int, Sequence[Image]] = field(default_factory=dict[int, Sequence[Image]])
 
@@ -68,7 +60,7 @@ def _run(info: RunInfo, encoder: Encoder) -> dict[str, Any]:
         parts = {"preferredName": thread.name, "tid": tid, "pid": pid}
         threads[tid] = Archived("XRThread", parts)
     return {
-        "runInfo": Archived("XRRunInfo", _info(info)),
+        "runInfo": Archived("XRRunInfo", described(info)),
         "processDatas": [
             _process(pid, process.name, info.paths.get(pid))
             for pid, process in encoder.processes.items()
@@ -76,9 +68,7 @@ def _run(info: RunInfo, encoder: Encoder) -> dict[str, Any]:
         "threadsByTID": by_number(threads),
         "startTime": int(info.start * 10**9),
         "runningTime": int(info.duration * 10**9),
-        "mach_time_info": {
-            info.device_uuid: [0, *info.timebase, info.mach_start, info.start, info.zone]
-        },
+        "mach_time_info": {DEVICE: [0, *TIMEBASE, _MACH_START, info.start, info.zone]},
     }
 
 
@@ -90,27 +80,28 @@ def _process(pid: int, name: str, path: str | None) -> dict[str, Any]:
     return {"_pid": pid, "_execname": place, "displayName": name}
 
 
-def _info(info: RunInfo) -> dict[str, Any]:
+def described(info: RunInfo) -> dict[str, Any]:
+    """Return what the document says of how a run went."""
     return {
-        "_targetUUID": info.device_uuid,
-        "_targetModel": info.model,
-        "_targetName": info.name,
-        "_targetOperatingSystem": info.os_version,
-        "_targetPlatform": info.platform,
+        "_targetUUID": DEVICE,
+        "_targetModel": "MacBook Air",
+        "_targetName": "Ada's MacBook",
+        "_targetOperatingSystem": "26.3.1 (25D2128)",
+        "_targetPlatform": "macOS",
         "targetType": _KINDS[info.kind],
         "_targetProcessName": info.process,
         "_targetProcessPid": str(info.pid),
         "_targetExitStatus": None if info.exit_status is None else str(info.exit_status),
         "_arguments": info.arguments,
-        "_environment": dict(info.environment),
+        "_environment": {},
         "_rawStartTime": info.start,
         "_rawEndTime": info.end,
         "_rawDuration": info.duration,
-        "_endReason": info.end_reason,
+        "_endReason": "Target app exited",
         "_instrumentVersion": info.instruments_version,
         "_templateName": info.template_name,
-        "_recordingMode": info.recording_mode,
-        "_timeLimit": info.time_limit,
+        "_recordingMode": "Deferred",
+        "_timeLimit": "12 hours",
         "_recordingSettings": {
             name: list(map(dict, settings)) for name, settings in info.settings.items()
         },
@@ -119,7 +110,7 @@ def _info(info: RunInfo) -> dict[str, Any]:
 
 def _symbol_stores(info: RunInfo) -> dict[str, Any]:
     return {
-        f"{info.device_uuid}.{pid}": {
+        f"{DEVICE}.{pid}": {
             "com.apple.xray.symbolstore.signature": signature(pid, info.images.get(pid, ())),
             "dsc_load_addresses": [],
         }

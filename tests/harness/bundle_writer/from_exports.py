@@ -17,6 +17,7 @@ from bundle_writer.values import DURATION, TIME, Col, Process, Table, Value
 _TIMES = {"start-time", "event-time", "sample-time"}
 _PLACE = re.compile(r"table\[([0-9]+)\]")
 _QUOTED = re.compile(r'"([^"]*)"')
+_QUOTED_ALONE = {"subsystem", "category", "pmi-event"}
 
 
 @dataclass
@@ -111,37 +112,25 @@ def _attributes(toc: Element | None, xpath: str) -> dict[str, Any]:
     place = _PLACE.search(xpath)
     if toc is None or place is None:
         return {}
-    tables = toc.findall("run/data/table")
-    number = int(place[1])
-    if number > len(tables):
-        return {}
-    found = {name: text for name, text in tables[number - 1].items() if name != "schema"}
-    return {name: _attribute(name, text) for name, text in found.items()}
+    table = toc.findall("run/data/table")[int(place[1]) - 1]
+    return {name: _attribute(name, text) for name, text in table.items() if name != "schema"}
 
 
 def _attribute(name: str, text: str) -> str | list[str]:
     if not text.startswith('"'):
         return text
-    if name in {"subsystem", "category", "pmi-event"}:
-        return text.strip('"')
-    return _QUOTED.findall(text)
+    return text.strip('"') if name in _QUOTED_ALONE else _QUOTED.findall(text)
 
 
 def _run_info(toc: Element) -> RunInfo:
     run = toc.find("run")
     assert run is not None
-    device, process = run.find("info/target/device"), run.find("info/target/process")
-    about = {} if device is None else dict(device.attrib)
+    process = run.find("info/target/process")
     target = {"pid": "0"} if process is None else dict(process.attrib)
     summary = {part.tag: part.text or "" for part in run.iterfind("info/summary/*")}
     start, status = summary["start-date"], target.get("return-exit-status")
     processes = [dict(listed.attrib) for listed in run.iterfind("processes/process")]
     return RunInfo(
-        device_uuid=about.get("uuid", ""),
-        model=about.get("model", ""),
-        name=about.get("name", ""),
-        os_version=about.get("os-version", ""),
-        platform=about.get("platform", ""),
         kind=target.get("type", "all-processes"),
         process=target.get("name", ""),
         pid=int(target.get("pid", -1)),
@@ -150,11 +139,8 @@ def _run_info(toc: Element) -> RunInfo:
         start=datetime.fromisoformat(start).timestamp(),
         end=datetime.fromisoformat(summary.get("end-date", start)).timestamp(),
         duration=float(summary.get("duration", 0)),
-        end_reason=summary.get("end-reason", ""),
         instruments_version=summary.get("instruments-version", ""),
         template_name=summary.get("template-name", ""),
-        recording_mode=summary.get("recording-mode"),
-        time_limit=summary.get("time-limit"),
         zone=_zone(start),
         paths={int(about["pid"]): about["path"] for about in processes if "path" in about},
         settings=_settings(run),

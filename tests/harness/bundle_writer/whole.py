@@ -4,16 +4,17 @@ Layout: docs/explanation/trace-bundles.md.
 """
 
 import plistlib
+import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bundle_writer.document import RunInfo, document
+from bundle_writer.document import TIMEBASE, RunInfo, document
 from bundle_writer.encoding import Encoder
 from bundle_writer.engineering_types import NEVER_REQUIRED, TYPES
-from bundle_writer.issues import Issue, write_issues
 from bundle_writer.keyed import Archived, archive, by_number, text
 from bundle_writer.stores import INTERVAL, POINT, spec, write_store
 from bundle_writer.symbols import symbols_archive
@@ -27,6 +28,14 @@ _CAPABILITIES = {
     f"com.apple.dt.ac.topology.{one}": (1, "The stored data contains a newer topology.")
     for one in (POINT, INTERVAL)
 }
+
+
+@dataclass(frozen=True)
+class Issue:
+    message: str
+    kind: int = 2
+    count: int = 1
+    nanoseconds: int = 0
 
 
 @dataclass
@@ -52,13 +61,10 @@ class Run:
     issues: Sequence[Issue] = (Issue("Data stream: Time Mapping"),)
 
 
-def write_bundle(  # the others are those of Run
-    path: Path,
-    tables: Sequence[Table],
-    *,
-    with_document: bool = True,
-    **of_run: Any,
+def write_bundle(
+    path: Path, tables: Sequence[Table], *, with_document: bool = True, **of_run: Any
 ) -> Path:
+    """Write a bundle of one run; the others are the arguments of `Run`."""
     return write_runs(path, {1: Run(tables, **of_run)}, with_document=with_document)
 
 
@@ -68,7 +74,7 @@ def write_runs(path: Path, runs: Mapping[int, Run], *, with_document: bool = Tru
     for number, run in runs.items():
         compressed += _write_run(path, number, run)
         used |= run.encoder.used
-        write_issues(path / f"Trace{number}.run" / "RunIssues.storedata", run.issues)
+        _write_issues(path / f"Trace{number}.run" / "RunIssues.storedata", run.issues)
         _write_symbols(path / "symbols/stores", run.info)
     _write_plist(path / "corespace/MANIFEST.plist", {"compressed-paths": compressed})
     _write_plist(path / "open.creq", _requirements(used))
@@ -131,11 +137,10 @@ def _tables(tables: Sequence[Table], stores: Sequence[str]) -> bytes:
 
 
 def _exposed(run: Run) -> bytes:
-    numerator, denominator = run.info.timebase
     binding = {
         "osx-version": 260301,
-        "timebase-numerator": numerator,
-        "timebase-denominator": denominator,
+        "timebase-numerator": TIMEBASE[0],
+        "timebase-denominator": TIMEBASE[1],
         "logical-cpu-count": 8,
         "physical-cpu-count": 8,
     }
@@ -147,6 +152,21 @@ def _exposed(run: Run) -> bytes:
         "modelingParameters": {"target-pid": run.info.pid} | dict(run.modeling),
     }
     return archive(root=root)
+
+
+def _write_issues(path: Path, issues: Sequence[Issue]) -> None:
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "CREATE TABLE ZISSUE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, "
+            "ZCOUNT INTEGER, ZRELATIVETIMESTAMP INTEGER, ZSUBTYPE INTEGER, ZTYPE INTEGER, "
+            "ZPARENT INTEGER, Z_FOK_PARENT INTEGER, ZMESSAGE VARCHAR)"
+        )
+        database.executemany(
+            "INSERT INTO ZISSUE (ZMESSAGE, ZTYPE, ZCOUNT, ZRELATIVETIMESTAMP, ZSUBTYPE) "
+            "VALUES (?, ?, ?, ?, 0)",
+            [astuple(issue) for issue in issues],
+        )
 
 
 def _write_symbols(folder: Path, info: RunInfo) -> None:

@@ -10,38 +10,26 @@ import msgspec
 import pytest
 
 from bundle_writer import TIME, Col, Issue, Run, RunInfo, Table, write_bundle, write_runs
+from bundle_writer.document import DEVICE, described
 from bundle_writer.keyed import Archived
-from small_bundle import DEVICE, SYMBOL_STORES, TICK, documented, process, process_info, ticks
+from small_bundle import SYMBOL_STORES, TICK, documented, process, process_info, ticks
 from tracekit.base.recording import Process
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.run_info import issues_of, remarks_of, run_info, toc_of
 from tracekit.tables.toc import TocRun, TocTable, read_toc
 
-INFO: dict[str, Any] = {
-    "_targetUUID": DEVICE,
-    "_targetModel": "MacBook Air",
-    "_targetName": "A Mac",
-    "_targetOperatingSystem": "26.3.1 (25D2128)",
-    "_targetPlatform": "macOS",
-    "targetType": 1,
-    "_targetProcessName": "python3",
-    "_targetProcessPid": 4711,
-    "_arguments": "-c 1",
-    "_targetExitStatus": 0,
-    "_environment": {"TOKEN": "secret", "HOME": "/nowhere"},
-    "_rawStartTime": 1774906678.749009,
-    "_rawEndTime": 1774906679.640237,
-    "_rawDuration": 0.8912279999,
-    "_endReason": "Target app exited",
-    "_instrumentVersion": "26.0 (17A5295f)",
-    "_templateName": "Metal System Trace",
-    "_recordingMode": "Deferred",
-    "_timeLimit": "12 hours",
-    "_recordingSettings": {
-        "Hangs": [{"Reporting Threshold": "Brief (>100 ms)"}],
-        "Metal Application": [{"GPU": ["Counter Set: (null)", "Quiet"]}, {"Depth": 3}],
-    },
+SETTINGS = {
+    "Hangs": [{"Reporting Threshold": "Brief (>100 ms)"}],
+    "Metal Application": [{"GPU": ["Counter Set: (null)", "Quiet"]}, {"Depth": 3}],
 }
+SAID = RunInfo(
+    arguments="-c 1",
+    start=1774906678.749009,
+    end=1774906679.640237,
+    duration=0.8912279999,
+    settings=SETTINGS,
+)
+INFO = described(SAID) | {"_environment": {"TOKEN": "secret", "HOME": "/nowhere"}}
 CLOCK = {DEVICE: [0, 125, 3, 1000, 1774906678.749009, "America/Los_Angeles"]}
 PROCESSES = [
     process(0, "/System/Library/Kernels/kernel.release.t8103", "kernel"),
@@ -69,13 +57,12 @@ def told(folder: Path, clock: Any = CLOCK, **changed: Any) -> Found:
 
 
 def test_a_launched_process_with_numbers_as_numbers_or_texts(tmp_path: Path) -> None:
-    found = told(tmp_path / "numbers")
+    found = told(tmp_path / "numbers", _targetProcessPid=4711, _targetExitStatus=0)
     run = msgspec.json.format(msgspec.json.encode(found.run)).decode()
     golden = Path(__file__).parents[1] / "goldens" / "run-of-a-document.json"
     assert run == golden.read_text().strip()
     assert found.remarks == ()
-    texts = told(tmp_path / "texts", _targetProcessPid="4711", _targetExitStatus="0")
-    assert texts == found
+    assert told(tmp_path / "texts") == found
 
 
 @pytest.mark.parametrize("pid", [None, "", "soon", True, b"4711"])

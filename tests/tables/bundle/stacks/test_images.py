@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from bundle_writer import Image, RunInfo, Symbol, write_bundle
+from bundle_writer.document import DEVICE
 from bundle_writer.symbols import signature
-from small_bundle import DEVICE, SYMBOL_STORES, TICK, documented
+from small_bundle import SYMBOL_STORES, TICK, documented
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.bundle.stacks.images import (
