@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -84,8 +84,7 @@ def test_stop_signals_come_in_order_and_a_lifeline_before_them() -> None:
 
 
 def test_a_program_is_run_to_its_end() -> None:
-    line = "echo out; echo err >&2; read -r text; exit 3"
-    ended = run(("sh", "-c", line), 60, env=os.environ)
+    ended = run(("sh", "-c", "echo out; echo err >&2; cat; exit 3"), 60, env=os.environ)
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "out\n", "err\n")
 
 
@@ -169,14 +168,12 @@ def test_a_signal_comes_when_the_process_is_known() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def handler_within() -> object:
+    with shield_signals():
+        return signal.getsignal(signal.SIGINT)
+
+
 def test_where_no_signal_comes_nothing_is_put_off() -> None:
-    seen: list[object] = []
-
-    def work() -> None:
-        with shield_signals():
-            seen.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert seen == [signal.default_int_handler]
+    with ThreadPoolExecutor() as other:
+        assert other.submit(handler_within).result() is signal.default_int_handler
+    assert handler_within() is not signal.default_int_handler

@@ -1,23 +1,213 @@
 """Exports to the tables of a bundle, so that any of them can be written as one and read back."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from lxml import etree
 
 from bundle_writer.document import RunInfo
-from bundle_writer.engineering_types import BY_TAG
-from bundle_writer.export_cells import Cells, Element, Images, UnstorableError
-from bundle_writer.values import DURATION, TIME, Col, Process, Table, Value
+from bundle_writer.engineering_types import BY_TAG, EngineeringType
+from bundle_writer.symbols import Image, Symbol
+from bundle_writer.values import (
+    DURATION,
+    TIME,
+    Backtrace,
+    Callstack,
+    Col,
+    Label,
+    Location,
+    Part,
+    Process,
+    Table,
+    TextSymbol,
+    Thread,
+    ThreadName,
+    Value,
+)
 
 _TIMES = {"start-time", "event-time", "sample-time"}
 _PLACE = re.compile(r"table\[([0-9]+)\]")
 _QUOTED = re.compile(r'"([^"]*)"')
 _QUOTED_ALONE = {"subsystem", "category", "pmi-event"}
+_PROCESS = re.compile(r"(.*) \([0-9]+\)", re.DOTALL)
+_THREAD = re.compile(r"(.*?) 0x[0-9a-f]+ \(.*, pid: [0-9]+\)", re.DOTALL)
+Element = etree._Element
+
+
+class UnstorableError(ValueError):
+    """How a bundle stores such a cell is not known."""
+
+
+@dataclass
+class Loaded:
+    """A binary that frames have named, and the names of places in it."""
+
+    binary: dict[str, str]
+    names: dict[int, str] = field(default_factory=dict[int, str])
+
+    def image(self) -> Image:
+        start = int(self.binary["load-addr"], 16)
+        names = {place - start: name for place, name in sorted(self.names.items())}
+        symbols = tuple(Symbol(offset, 1, name) for offset, name in names.items() if name)
+        size = max(names, default=0) + 1
+        uuid, path, arch = (self.binary[name] for name in ("UUID", "path", "arch"))
+        return Image(UUID(uuid), path, start, size, arch, symbols)
+
+
+Images = dict[int, dict[tuple[str, ...], Loaded]]
+"""Binaries by process and by their attributes."""
+
+
+class Cells:
+    """The cells of one export; what is defined once is found again."""
+
+    def __init__(self, root: Element, target: Process, images: Images) -> None:
+        """Take a document, the process of stacks whose row names none, and where images go."""
+        self._defined = {one.get("id"): one for one in root.iter() if one.get("id") is not None}
+        self._target = target
+        self._images = images
+        self._values: dict[tuple[str, int | None], Value] = {}
+        self._by_kind: dict[str, Callable[[Element], Value]] = {
+            "string": lambda cell: cell.text or "",
+            "number": self._number,
+            "ratio": lambda cell: tuple(int(one.text or "") for one in map(self.resolved, cell)),
+            "decimal": lambda cell: Decimal(cell.text or ""),
+            "process": self._process,
+            "thread": self._thread,
+            "thread-name": lambda cell: ThreadName(*self._children(cell)),
+            "uuid": self._uuid,
+            "location": self._location,
+            "label": self._label,
+            "numbers": lambda cell: tuple(map(int, (cell.text or "").split())),
+            "callstack": self._callstack,
+            "text-symbol": self._text_symbol,
+        }
+
+    def values(self, row: Element, wanted: list[int]) -> list[Value]:
+        found = [self.resolved(row[place]) for place in wanted]
+        stacks = any(cell.tag == "backtrace" for cell in found)
+        process = next(self._processes(row), self._target) if stacks else self._target
+        return [self._cell(cell, process) for cell in found]
+
+    def resolved(self, cell: Element) -> Element:
+        """Return the element that a cell repeats, or itself."""
+        return cell if cell.get("ref") is None else self._defined[cell.get("ref")]
+
+    def _processes(self, row: Element) -> Iterator[Process]:
+        for cell in map(self.resolved, row):
+            if cell.tag == "process":
+                yield self._process(cell)
+            elif cell.tag == "thread":
+                owner = self._thread(cell).process
+                if owner is not None:
+                    yield owner
+
+    def _cell(self, cell: Element, process: Process) -> Value:
+        if cell.tag == "sentinel":
+            return None
+        place = (cell.get("id") or "", process.pid if cell.tag == "backtrace" else None)
+        if not place[0] or place not in self._values:
+            stack = cell.tag == "backtrace"
+            made = self._backtrace(cell, process) if stack else self._value(cell)
+            self._values[place] = made
+        return self._values[place]
+
+    def _value(self, cell: Element) -> Value:
+        made = self._by_kind.get(type_of(cell.tag).kind)
+        if made is None:
+            raise UnstorableError(f"<{cell.tag}>")
+        return made(cell)
+
+    def _number(self, cell: Element) -> int:
+        number = int(cell.text or "")
+        kind = type_of(cell.tag)
+        if kind.kind == "number" and not 0 <= number <= kind.null:
+            raise UnstorableError(f"<{cell.tag}> of {number}")
+        return number
+
+    def _children(self, cell: Element) -> list[Any]:
+        found = map(self.resolved, cell)
+        return [None if one.tag == "sentinel" else self._value(one) for one in found]
+
+    def _process(self, cell: Element) -> Process:
+        pid, session = self._children(cell)
+        name = _PROCESS.fullmatch(cell.get("fmt", ""))
+        return Process(pid, name[1] if name else "", session)
+
+    def _thread(self, cell: Element) -> Thread:
+        tid, process = self._children(cell)
+        name = _THREAD.fullmatch(cell.get("fmt", ""))
+        return Thread(tid, process, name[1] if name else "")
+
+    def _uuid(self, cell: Element) -> UUID:
+        high, low = (int(self.resolved(half).text or "") for half in cell)
+        return UUID(int=high << 64 | low)
+
+    def _location(self, cell: Element) -> Location:
+        image, offset = map(self.resolved, cell)
+        return Location(self._uuid(image), int(offset.text or ""))
+
+    def _text_symbol(self, cell: Element) -> TextSymbol:
+        process, address = map(self.resolved, cell)
+        return TextSymbol(self._process(process), int(address.text or ""))
+
+    def _label(self, cell: Element) -> Label:
+        parts, shown = map(self.resolved, cell), cell.get("fmt")
+        texts = [part.get("fmt", part.text or "") for part in parts]
+        if shown is not None and " ".join(texts) != shown:
+            return Label((Part("XRPrototypeStringTypeID", shown),))  # made, not by Instruments
+        return Label(tuple(map(self._part, cell)))
+
+    def _part(self, cell: Element) -> Part:
+        found = self.resolved(cell)
+        if found.tag == "sentinel":
+            return Part("XRPrototypeStringTypeID", None)
+        return Part(type_of(found.tag).name, self._value(found))
+
+    def _callstack(self, cell: Element) -> Callstack:
+        tags = [self.resolved(one).tag for one in cell]
+        expected = ["text-addresses", "text-address", "process"]
+        if tags[:3] != expected or set(tags[3:]) - {"register-content"}:
+            raise UnstorableError(f"<{cell.tag}> of {' '.join(tags)}")
+        returns, pc, process, *registers = map(self.resolved, cell)
+        return Callstack(
+            int(pc.text or ""),
+            self._process(process),
+            tuple(map(int, (returns.text or "").split())),
+            tuple(int(one.text or "") for one in registers),
+        )
+
+    def _backtrace(self, cell: Element, process: Process) -> Backtrace:
+        while len(cell) == 1 and self.resolved(cell[0]).tag == "backtrace":
+            cell = self.resolved(cell[0])
+        frames = [self.resolved(frame) for frame in cell]
+        addresses = tuple(int(frame.get("addr", ""), 16) for frame in frames)
+        for depth, (frame, address) in enumerate(zip(frames, addresses, strict=True)):
+            self._take_names(frame, address, process, leaf=depth == 0)
+        return Backtrace(((process, addresses),))
+
+    def _take_names(self, frame: Element, address: int, process: Process, *, leaf: bool) -> None:
+        name, binary = frame.get("name", ""), frame.find("binary")
+        if binary is None:
+            return
+        about = dict(self.resolved(binary).attrib)
+        images = self._images.setdefault(process.pid or 0, {})
+        loaded = images.setdefault(tuple(sorted(about.values())), Loaded(about))
+        bare = hex(address if leaf else address - 1)
+        loaded.names.setdefault(address - 1, "" if name == bare else name)
+
+
+def type_of(tag: str) -> EngineeringType:
+    """Return the type of cells with that tag; raise UnstorableError if none is known."""
+    if tag not in BY_TAG:
+        raise UnstorableError(f"<{tag}>")
+    return BY_TAG[tag]
 
 
 @dataclass

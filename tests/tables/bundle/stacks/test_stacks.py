@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundle_writer.uniquing import Arrays as Written
+from bundle_writer.encoding import Arrays as Written
 from tracekit.tables.bundle.cells.encodings import Encoding
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.uniquer import Arrays, Numbers
