@@ -1,14 +1,15 @@
 """How nights become courses, what happened between them, and where their reports are."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+import short_nights as made
 from tracekit.base.recording import Overhead
-from tracekit.nightly.history.night import Accepted, Described, Outcome
+from tracekit.nightly.history.night import Accepted, Described, Entry, Outcome
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import (
+    Course,
     Happening,
     ago,
     changed,
@@ -23,11 +24,11 @@ from tracekit.nightly.trend.course import (
 )
 
 
-def states(course: Any) -> list[tuple[str, str]]:
-    return [(fared.at[8:10], fared.state.value) for fared in course.fared]
+def states(course: Course) -> str:
+    return ", ".join(f"{fared.at[8:10]} {fared.state}" for fared in course.fared)
 
 
-def test_every_night_is_there_as_what_it_was(made: Any) -> None:
+def test_every_night_is_there_as_what_it_was() -> None:
     nights = [
         made.night(1, made.entry()),
         made.night(2, made.entry(Outcome.REGRESSION, reason="slower")),
@@ -37,17 +38,15 @@ def test_every_night_is_there_as_what_it_was(made: Any) -> None:
     ]
     missed = [Missed("p", "m", made.at(7), "It slept."), Missed("other", "m", made.at(7), "")]
     paged = made.course(nights[::-1], missed=missed)
-    assert states(paged) == [
-        *(("01", "ok"), ("02", "regression"), ("05", "unfinished"), ("06", "not run")),
-        *(("07", "missed"), ("08", "failed")),
-    ]
+    ended = "01 ok, 02 regression, 05 unfinished, 06 not run, 07 missed, 08 failed"
+    assert states(paged) == ended
     said = ["slower", "The budget was spent.", "It slept.", "The disk is full."]
     assert [fared.reason for fared in paged.fared if fared.reason] == said
     assert paged.last.at == made.at(8)
     assert courses_of([], [], [], missed) == ()
 
 
-def test_other_work_is_another_course_the_latest_first_and_an_anchor_is_not_due(made: Any) -> None:
+def test_other_work_is_another_course_the_latest_first_and_an_anchor_is_not_due() -> None:
     nights = [
         made.night(1, made.entry(capture="sdpa")),
         made.night(2, made.entry(work="old")),
@@ -56,18 +55,19 @@ def test_other_work_is_another_course_the_latest_first_and_an_anchor_is_not_due(
         made.night(5, made.entry(work="new")),
         made.night(6),
     ]
-    sdpa, anchor, new, old = courses_of([], nights, [], [Missed("p", "m", made.at(7), "")])
-    assert [(each.work, each.current, each.name) for each in (sdpa, new, old)] == [
-        *(("w1", True, "capture-1"), ("new", True, "capture-3"), ("old", False, "capture-4"))
-    ]
-    assert states(new) == [("05", "ok"), ("06", "not run"), ("07", "missed")]
-    assert states(old) == [("02", "ok"), ("03", "not run"), ("04", "ok")]
-    assert states(anchor) == [("04", "ok")]
+    found = courses_of([], nights, [], [Missed("p", "m", made.at(7), "")])
+    assert [(each.work, each.current, each.name, states(each)) for each in found] == [
+        ("w1", True, "capture-1", ", ".join(
+            ["01 ok", *(f"0{at} not run" for at in range(2, 7)), "07 missed"])),
+        ("w1", True, "capture-2", "04 ok"),
+        ("new", True, "capture-3", "05 ok, 06 not run, 07 missed"),
+        ("old", False, "capture-4", "02 ok, 03 not run, 04 ok"),
+    ]  # fmt: skip
     back = courses_of([], [*nights, made.night(8, made.entry(work="old"))], [], [])
     assert [each.work for each in back if each.capture == "paged" and each.current] == ["old"]
 
 
-def test_what_is_of_another_machine_or_other_work_is_not_its_own(made: Any) -> None:
+def test_what_is_of_another_machine_or_other_work_is_not_its_own() -> None:
     here, there = made.night(1, made.entry()), made.night(2, made.entry(), machine="other")
     accepted = [
         Accepted("n01", "paged", "w1", made.at(3), "here"),
@@ -78,27 +78,25 @@ def test_what_is_of_another_machine_or_other_work_is_not_its_own(made: Any) -> N
     followed = made.series(made.point(1, 1.0), metric="gpu_busy", gated=False)
     blank = made.series(made.point(1, None), metric="gpu_idle", gated=False)
     deciding = made.series(made.point(1, None))
-    series = [followed, blank, deciding, made.replace(deciding, machine="other")]
+    series = [followed, blank, deciding, replace(deciding, machine="other")]
     first, second = courses_of(series, [here, there], accepted, [])
     assert [known.reason for known in first.accepted] == ["here", "a night that is not shown"]
     assert (first.machine, first.series) == ("m", (deciding, followed, blank))
     assert first.shown == (deciding, followed)
-    assert (second.machine, states(second)) == ("other", [("02", "ok")])
+    assert (second.machine, states(second)) == ("other", "02 ok")
 
 
-def sided(made: Any, mlx: str, reference: str, **facts: Any) -> Any:
-    return made.replace(
-        made.entry(), candidate=Described("paged", mlx=mlx, **facts),
-        reference=Described("paged", mlx=reference),
-    )  # fmt: skip
+def sided(mlx: str, reference: str, **facts: Any) -> Entry:
+    candidate = Described("paged", mlx=mlx, **facts)
+    return made.entry(candidate=candidate, reference=Described("paged", mlx=reference))
 
 
-def test_what_changed_is_lettered_and_says_from_what_to_what(made: Any) -> None:
+def test_what_changed_is_lettered_and_says_from_what_to_what() -> None:
     nights = [
-        made.night(1, sided(made, "1", "1"), environment={"mlx": "1", "os_build": "A"}),
+        made.night(1, sided("1", "1"), environment={"mlx": "1", "os_build": "A"}),
         made.night(2, environment={"mlx": "9"}),
-        made.night(3, sided(made, "2", "1"), environment={"mlx": "2", "os_build": "B"}),
-        made.night(4, sided(made, "2", "2"), environment={"mlx": "2"}),
+        made.night(3, sided("2", "1"), environment={"mlx": "2", "os_build": "B"}),
+        made.night(4, sided("2", "2"), environment={"mlx": "2"}),
     ]
     accepted = [
         Accepted("n03", "paged", "w1", made.at(9), "New tile size.", who="ada"),
@@ -115,12 +113,11 @@ def test_what_changed_is_lettered_and_says_from_what_to_what(made: Any) -> None:
     assert [found[place].letter for place in (0, 25, 26, 27)] == ["A", "Z", "AA", "AB"]
 
 
-def test_commits_stand_beside_change_points_only(made: Any) -> None:
-    nights = [
-        made.night(at, sided(made, "1", "1", commit=letter * 40), digest=str(at) * 64)
-        for at, letter in ((1, "a"), (2, "b"))
-    ]
-    course = made.course(nights)
+def test_commits_stand_beside_change_points_only() -> None:
+    course = made.course([
+        made.night(1, sided("1", "1", commit="a" * 40), digest="1" * 64),
+        made.night(2, sided("1", "1", commit="b" * 40), digest="2" * 64),
+    ])  # fmt: skip
     plan = "plan 111111111111 → 222222222222"
     commit = "candidate's commit aaaaaaaaaaaa → bbbbbbbbbbbb"
     assert changed(course, commits=True) == {made.at(2): f"{plan}; {commit}"}
@@ -134,20 +131,18 @@ def test_links_lead_to_files_that_are_there(tmp_path: Path) -> None:
     history.mkdir()
     file.write_text("")
     link = links_from(page, history)
-    for path in ("../nights/n 1/report.html", str(file)):
-        assert link(path) == "n%201/report.html"
-    assert link("../nights/pruned/report.html") == ""
+    found = [link(path) for path in ("../nights/n 1/report.html", str(file), "../nights/n 1")]
+    assert found == ["n%201/report.html", "n%201/report.html", ""]
 
 
-def test_reports_of_both_sides_are_linked_candidates_first(made: Any) -> None:
+def test_reports_of_both_sides_are_linked_candidates_first() -> None:
     several = (made.traced("c-1", "r-1"), made.traced("c-2", "r-2"), made.traced())
-    nights = [
+    course = made.course([
         made.night(1, made.entry(pairs=several)),
         made.night(2, made.entry(pairs=(made.traced("c", "r"),))),
         made.night(3, made.entry(pairs=(made.traced("c"),)), folder=""),
         made.night(4),
-    ]
-    course = made.course(nights)
+    ])  # fmt: skip
     assert [list(reports_of(fared, str)) for fared in course.fared] == [
         [(f"n01/{side[0]}-{number}/report.html", f"{side} {number}")
          for side in ("candidate", "reference") for number in (1, 2)],
@@ -158,7 +153,7 @@ def test_reports_of_both_sides_are_linked_candidates_first(made: Any) -> None:
     assert not any(list(reports_of(fared, lambda _: "")) for fared in course.fared)
 
 
-def test_changes_and_days_in_words() -> None:
+def test_changes_days_and_costs_in_words() -> None:
     ways = [direction(change, "lower") for change in (0.1, -0.1, 0.0)]
     assert ways == ["worse", "better", "changed"]
     assert [direction(change, "higher") for change in (0.1, -0.1)] == ["better", "worse"]
@@ -168,17 +163,11 @@ def test_changes_and_days_in_words() -> None:
     then = ("2026-11-19T08:00", "2026-11-21T00:00", "2026-12-20T08:00")
     words = [ago("2026-11-20T02:30:00+00:00", now) for now in then]
     assert words == ["today", "yesterday", "30 days ago"]
-
-
-@pytest.mark.parametrize(
-    ("overhead", "words"),
-    [
-        (None, ""),
-        (Overhead(0.021, 0.006), "Tracing costs 2.1 % ± 0.6 % of a step's time."),
-        (Overhead(0.05), "Tracing costs 5.0 % of a step's time."),
-        (Overhead(reason="no."), "What tracing costs is not known, because no."),
-        (Overhead(), "What tracing costs is not known."),
-    ],
-)
-def test_what_tracing_costs_is_said(overhead: Overhead | None, words: str) -> None:
-    assert cost_of(overhead) == words
+    costs = (None, Overhead(0.021, 0.006), Overhead(0.05), Overhead(reason="no."), Overhead())
+    assert [cost_of(cost) for cost in costs] == [
+        "",
+        "Tracing costs 2.1 % ± 0.6 % of a step's time.",
+        "Tracing costs 5.0 % of a step's time.",
+        "What tracing costs is not known, because no.",
+        "What tracing costs is not known.",
+    ]

@@ -2,6 +2,8 @@
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -10,20 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.steps import Step
+import short_nights as made
+from tracekit.nightly.history.night import Night, Outcome
+from tracekit.nightly.history.steps import Point, Series, Step
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend import curve as curves
-from tracekit.nightly.trend.course import Happening, State, days_of, happenings
+from tracekit.nightly.trend.course import Course, Happening, State, days_of, happenings
 from tracekit.nightly.trend.curve import RECENT, Curve, Mark, Picture, day_axis, day_marks, svg
 from tracekit.report.chart import Axis, Plane, linear
 
+Golden = Callable[[str, str], None]
 MS = 1e6
 MEDIAN = "Median of the pairs, with the least and the most"
 PLANE = Plane(100, 50, Axis("", 0, 10, (), str), Axis("", 0, 5, (), str))
 
 
-def drawn(course: Any, series: Any, *steps: Step) -> tuple[Picture, ET.Element]:
+def drawn(course: Course, series: Series, *steps: Step) -> tuple[Picture, ET.Element]:
     x = day_axis([days_of(fared.at) for fared in course.fared])
     curve = Curve(series, steps, course, x, happenings(course), lambda fared: fared.at[8:10])
     picture = curves.picture_of(curve)
@@ -38,7 +42,7 @@ def titles(root: ET.Element) -> list[str]:
     return [title.text or "" for title in root.iter("title")]
 
 
-def nights(made: Any, *expected: float | None, **facts: Any) -> list[Any]:
+def nights(*expected: float | None, **facts: Any) -> list[Night]:
     return [
         made.night(day, made.entry(judged=(made.judged(change, **facts),)))
         for day, change in enumerate(expected, 1)
@@ -55,10 +59,10 @@ def nights(made: Any, *expected: float | None, **facts: Any) -> list[Any]:
     ],
 )
 def test_a_series_that_decides_has_its_change_and_the_gates_limit_above_its_values(
-    made: Any, better: str, scale: str, worse: float
+    better: str, scale: str, worse: float
 ) -> None:
     series = made.series(made.point(1, MS, reference=MS, change=0.0, low=-0.01, high=0.02))
-    held = nights(made, 0.05, better=better, scale=scale)
+    held = nights(0.05, better=better, scale=scale)
     picture, root = drawn(made.course(held, series), series)
     above, below = picture.panels
     assert above.title.endswith("; shaded: what is expected ± 3.0 %; dashed: the limit")
@@ -70,82 +74,60 @@ def test_a_series_that_decides_has_its_change_and_the_gates_limit_above_its_valu
     assert float(found[1]) == pytest.approx(above.y.project(worse, 150, 0), abs=0.1)
 
 
-@pytest.mark.parametrize(
-    ("expected", "stretches"), [([0.0, 0.0, 0.05, 0.05, None, 0.05], 3), ([None, None], 0)]
-)
-def test_nights_in_a_row_of_which_the_same_is_expected_are_one_stretch(
-    made: Any, expected: list[float | None], stretches: int
-) -> None:
-    days = range(1, len(expected) + 1)
-    series = made.series(*(made.point(day, MS, reference=MS, change=0.0) for day in days))
-    picture, root = drawn(made.course(nights(made, *expected), series), series)
-    limits = [limit.get("d", "").count("M") for limit in of_class(root, "limit")]
-    assert limits == [stretches] * bool(stretches)
-    assert len(of_class(root, "band")) == len(limits)
-    assert ("shaded" in picture.panels[0].title) is bool(stretches)
+BROKEN = made.entry(Outcome.FAILED, reason="It broke.")
+WORSE = made.point(
+    1, MS, outcome=Outcome.REGRESSION, reason="Worse.", change=0.1, low=0.0, high=0.2, pairs=10,
+    commit="a" * 40, least=0.9 * MS, most=1.1 * MS,
+)  # fmt: skip
+MOVING = {"change": 0.01, "low": 0.009, "high": 0.011}
+PICTURES: dict[str, tuple[list[Night], list[Point], list[Step]]] = {
+    "What is expected changes, and is not known of one night": (
+        nights(0.0, 0.0, 0.05, 0.05, None, 0.05),
+        [made.point(day, MS, reference=MS, change=0.0) for day in range(1, 7)], [],
+    ),
+    "A night that failed and one that was missed are gaps": (
+        [made.night(day, BROKEN if day == 3 else made.entry()) for day in (1, 2, 3, 5, 6)],
+        [made.point(1, MS), made.point(2, 1.1 * MS), made.point(3, None),
+         made.point(5, 1.2 * MS), made.point(6, MS)], [],
+    ),
+    "No night has a value": (nights(None), [made.point(1, None, reference=1.0)], []),
+    "A step divides the levels": (
+        nights(*[None] * 4), [made.point(day, MS * (1 + day // 3 / 10)) for day in range(1, 5)],
+        [Step(2, MS, 1.1 * MS, 0.1)],
+    ),
+    "A mark says what its night found": (nights(None, None), [WORSE, made.point(2, MS)], []),
+    "The reference moves along": (
+        nights(None, None, None),
+        [made.point(day, MS, commit=f"c{day}", reference_commit=f"c{day - 1}", **MOVING)
+         for day in (1, 2, 3)], [],
+    ),
+}  # fmt: skip
 
 
-def test_nights_without_a_value_are_gaps_with_a_mark_and_never_zero(made: Any) -> None:
-    broken = made.entry(Outcome.FAILED, reason="It broke.")
-    values = {1: MS, 2: 1.1 * MS, 3: None, 5: 1.2 * MS, 6: MS}
-    held = [made.night(day, broken if day == 3 else made.entry()) for day in values]
-    series = made.series(*(made.point(day, value) for day, value in values.items()))
-    course = made.course(held, series, missed=[Missed("p", "m", made.at(4), "It slept.")])
-    picture, root = drawn(course, series)
-    assert [panel.title for panel in picture.panels] == [MEDIAN]
-    assert not of_class(root, "reference")
-    [line] = of_class(root, "median")
-    assert line.get("d", "").count("M") == 2
-    assert picture.panels[0].y.low > 0
-    assert {"3 Nov 2026: failed: It broke.", "4 Nov 2026: missed: It slept."} <= {*titles(root)}
-    assert picture.summary == (
-        "5 nights, 4 with a value, from 1 ms to 1.20 ms; the last, of 6 Nov 2026, 1 ms."
-    )
-    blank = made.series(made.point(1, None, reference=1.0, reason="It broke."))
-    picture, _ = drawn(made.course(nights(made, None), blank), blank)
-    assert picture.panels[0].title == "No night has a value"
-    assert picture.summary == "1 night, none with a value."
+def test_pictures_are_as_in_the_golden_file(golden: Golden) -> None:
+    text, missed = "", [Missed("p", "m", made.at(4), "It slept.")]
+    for name, (held, points, steps) in PICTURES.items():
+        series = made.series(*points)
+        course = made.course(held, series, missed=missed)
+        picture, root = drawn(course, series, *steps)
+        ET.indent(root)
+        text += f"{name}\n{picture.summary}\n{ET.tostring(root, encoding='unicode')}\n\n"
+    golden("pictures.txt", text)
 
 
-def test_a_step_is_dated_and_divides_the_levels(made: Any) -> None:
-    values = [1.0, 1.0, 1.1, 1.1]
-    series = made.series(*(made.point(day, value * MS) for day, value in enumerate(values, 1)))
-    course = made.course(nights(made, *[None] * 4), series)
-    picture, root = drawn(course, series, Step(2, MS, 1.1 * MS, 0.1))
-    [step] = of_class(root, "step")
-    assert (step.get("class"), step.findtext("text")) == ("step error", "3 Nov: +10.0 %")
-    [levels] = of_class(root, "level")
-    assert levels.get("d", "").count("M") == 2
-    assert picture.summary.endswith("Changed on 3 Nov 2026, +10.0 %, worse.")
-
-
-def test_of_many_nights_the_latest_have_marks_and_those_that_stand_out(made: Any) -> None:
+def test_of_many_nights_the_latest_have_marks_and_those_that_stand_out() -> None:
     outcomes = {3: Outcome.REGRESSION, 5: Outcome.INCONCLUSIVE}
     held, points = [], []
     for place in range(RECENT + 30):
         name, at = f"n{place}", f"2026-{place // 28 + 1:02}-{place % 28 + 1:02}T02:00"
-        held.append(made.replace(made.night(1, made.entry()), id=name, started=at))
+        held.append(made.night(1, made.entry(), id=name, started=at))
         point = made.point(1, MS, outcome=outcomes.get(place, Outcome.OK))
-        points.append(made.replace(point, night=name, at=at))
+        points.append(replace(point, night=name, at=at))
     series = made.series(*points)
     _, root = drawn(made.course(held, series), series)
     assert len([words for words in titles(root) if "UTC" in words]) == RECENT + 2
     [line] = of_class(root, "median")
     assert line.get("d", "").count("L") == RECENT + 29
-
-
-def test_a_mark_says_what_its_night_found_and_leads_to_the_report(made: Any) -> None:
-    facts = {"change": 0.1, "low": 0.0, "high": 0.2, "pairs": 10, "commit": "a" * 40}
-    facts |= {"least": 0.9 * MS, "most": 1.1 * MS}
-    worse = made.point(1, MS, outcome=Outcome.REGRESSION, reason="Worse.", **facts)
-    series = made.series(worse, made.point(2, MS))
-    _, root = drawn(made.course(nights(made, None, None), series), series)
-    assert {link.get("tabindex") for link in root.iter("a")} == {"-1"}, "keys do not stop at each"
-    assert {link.findtext("title"): link.get("href") for link in root.iter("a")} == {
-        "01 Nov 2026 02:30 UTC: 1 ms, +10.0 % [0.0 % … +20.0 %] from the reference; pairs from "
-        "900 µs to 1.10 ms; 10 pairs; commit aaaaaaaaaaaa; regression: Worse.": "01",
-        "02 Nov 2026 02:30 UTC: 1 ms": "02",
-    }
 
 
 @pytest.mark.parametrize(
@@ -161,28 +143,17 @@ def test_a_mark_says_what_its_night_found_and_leads_to_the_report(made: Any) -> 
     ],
 )
 def test_any_values_have_an_axis_that_holds_them_and_noise_is_not_drawn_large(
-    made: Any, unit: str, values: list[float], least: float, most: float
+    unit: str, values: list[float], least: float, most: float
 ) -> None:
     points = (made.point(day, value) for day, value in enumerate(values, 1))
     series = made.series(*points, unit=unit)
-    picture, _ = drawn(made.course(nights(made, None, None), series), series)
+    picture, _ = drawn(made.course(nights(None, None), series), series)
     y = picture.panels[0].y
     assert least <= y.low <= values[0]
     assert values[1] <= y.high <= most
     assert y.high - y.low >= 0.03 * values[0]
     words = [y.words(mark) for mark in y.marks]
     assert len(words) == len(set(words)) > 1
-
-
-def test_where_the_reference_moves_along_nights_add_up(made: Any) -> None:
-    points = [
-        made.point(day, MS, change=0.01, low=0.009, high=0.011, commit=f"c{day}",
-                   reference_commit=f"c{day - 1}")
-        for day in (1, 2, 3)
-    ]  # fmt: skip
-    series = made.series(*points)
-    picture, _ = drawn(made.course(nights(made, None, None, None), series), series)
-    assert "From the reference of 1 Nov 2026 on, nights add up to +3.0 % [" in picture.summary
 
 
 def axis_of(first: str, last: str) -> Axis:
@@ -212,9 +183,9 @@ def test_dates_lie_on_the_axis_in_order_and_have_room(begin: int, days: int, wid
 
 
 def test_tags_do_not_cover_one_another_and_their_words_pass_through_who_redacts() -> None:
-    hostile = "</title><script>alert(1)</script>"
     marks = curves.nights([Mark(1, 5, State.OK, "night 1")])
     panel = curves.Panel("Values", 150, linear("", 0, 10, "{:g}".format), (marks,))
+    hostile = "</title><script>alert(1)</script>"
     tags = [Happening(letter, "1970-01-06T00:00:00+00:00", False, hostile) for letter in "ABC"]
     whole = Picture("Title", "Summary.", 960, day_axis([0, 10]), (panel,), tags, (marks,))
     text = svg(whole, lambda words: words.replace("alert", "[gone]"))
@@ -231,35 +202,20 @@ def test_tags_do_not_cover_one_another_and_their_words_pass_through_who_redacts(
     assert [words.text for words in group.findall("text")] == "Values 0 2 4 6 8 10".split()
 
 
-@pytest.mark.parametrize(
-    ("runs", "end", "path"),
-    [
-        ([[(0, 0), (5, 5)], [], [(7, 1)], [(8, 0), (10, 5)]], "",
-         "M0.0 50.0L50.0 0.0M80.0 50.0L100.0 0.0"),
-        ([[(5, -100), (5, 100)]], "", "M50.0 50.0L50.0 0.0"),
-        ([[(0, 1), (0, 2), (5, 2), (5, 1)]], "Z", "M0.0 40.0L0.0 30.0L50.0 30.0L50.0 40.0Z"),
-    ],
-)  # fmt: skip
-def test_a_line_is_broken_at_gaps_and_ends_at_the_edge(runs: Any, end: str, path: str) -> None:
-    [element] = curves.lines(runs, "limit", "too much", end=end)(PLANE)
-    assert (element.get("class"), element.get("d")) == ("limit", path)
-    assert element.findtext("title") == "too much"
+def test_a_line_ends_at_the_edge_and_a_point_alone_has_none() -> None:
+    [element] = curves.lines([[(5, -100), (5, 100)], [], [(7, 1)]], "limit")(PLANE)
+    assert element.get("d") == "M50.0 50.0L50.0 0.0"
     assert list(curves.lines([[(1, 1)]], "median")(PLANE)) == []
 
 
 def test_words_of_change_points_do_not_cover_one_another() -> None:
     near = [(1.0, "1 Oct: +5 %", "error"), (2.0, "2 Oct: +5 %", "good"), (9.0, "9 Oct", "plain")]
-    groups = list(curves.dated(near)(PLANE))
-    assert [group.get("class") for group in groups] == ["step error", "step good", "step plain"]
-    words = [found for group in groups if (found := group.find("text")) is not None]
-    assert [(found.get("y"), found.get("class")) for found in words] == [
-        *(("11.0", None), ("24.0", None), ("37.0", "end"))
-    ]
+    words = [group.find("text") for group in curves.dated(near)(PLANE)]
+    places = [(found.get("y"), found.get("class")) for found in words if found is not None]
+    assert places == [("11.0", None), ("24.0", None), ("37.0", "end")]
 
 
 def test_every_ending_has_a_shape_of_its_own() -> None:
-    marks = [Mark(5, 2, state, "words") for state in (*State, None)]
-    shapes = list(curves.nights(marks)(PLANE))
-    assert {shape.findtext("title") for shape in shapes} == {"words"}
+    shapes = curves.nights([Mark(5, 2, state, "words") for state in (*State, None)])(PLANE)
     known = {(shape.tag, shape.get("d"), shape.get("r")) for shape in shapes}
     assert len(known) == len(State) + 1

@@ -1,8 +1,8 @@
 """The trend page: what it says, to whom, and that nothing in it runs or loads."""
 
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -10,74 +10,65 @@ import pytest
 from lxml import html
 
 import made_nights
+import short_nights as made
 from tracekit.base.redaction import Redaction
-from tracekit.nightly.history.night import Accepted, Described, Night, Outcome, TracedFinding
-from tracekit.nightly.history.steps import Series, Step
-from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.course import courses_of
-from tracekit.nightly.trend.page import (
-    Claim,
-    claims_of,
-    finding_rows,
-    lost_of,
-    render_trend,
-    stale_of,
-    tally_of,
-    turns_of,
-    verdict_of,
+from tracekit.nightly.history.night import (
+    Accepted,
+    Described,
+    Entry,
+    Outcome,
+    TracedFinding,
 )
+from tracekit.nightly.history.steps import Step
+from tracekit.nightly.history.store.decisions import Missed
+from tracekit.nightly.trend import page as pages
+from tracekit.nightly.trend.course import courses_of
 
 HOSTILE = "</script></title><script>alert(1)</script>\u202e\ud800\x00"
-GOLDEN = Path(__file__).parent / "page.txt"
 NOW = "2026-11-05T08:00:00+00:00"
 OK, WORSE, FAILED = Outcome.OK, Outcome.REGRESSION, Outcome.FAILED
 OPEN, UNJUDGED = Outcome.INCONCLUSIVE, Outcome.UNJUDGED
 US = 1_000.0
 
 
-def beside(path: str) -> str:
-    return quote(path, errors="replace")
+def page_of(*known: Any, accepted: Sequence[Accepted] = (), **others: Any) -> str:
+    """Return the page of series and nights."""
+    beside = {"links": lambda path: quote(path, errors="replace"), "redact": str}
+    return pages.render_trend(*known, accepted, **beside | {"now": made_nights.NOW} | others)
 
 
-def page_of(
-    series: Sequence[Series],
-    nights: Sequence[Night],
-    accepted: Sequence[Accepted] = (),
-    **others: Any,
-) -> str:
-    kept = {"now": made_nights.NOW, "redact": str, "links": beside, **others}
-    return render_trend(series, nights, accepted, **kept)
-
-
-def parsed(*known: Any, **others: Any) -> Any:
-    return html.document_fromstring(page_of(*known, **others))
+def parsed(*known: Any) -> Any:
+    return html.document_fromstring(page_of(*known))
 
 
 @pytest.fixture(scope="module")
-def forty() -> str:
+def held() -> made_nights.Made:
+    return made_nights.history()
+
+
+@pytest.fixture(scope="module")
+def forty(held: made_nights.Made) -> str:
     """The page of forty made-up nights."""
-    held = made_nights.history()
-    return page_of(held.series, held.nights, held.accepted, missed=held.missed)
+    return page_of(held.series, held.nights, accepted=held.accepted, missed=held.missed)
 
 
 def words(element: Any) -> str:
     return " ".join(element.text_content().split())
 
 
-def test_all_words_of_the_page_are_those_of_last_time(request: pytest.FixtureRequest) -> None:
-    held = made_nights.history(12)
-    page = parsed(held.series, held.nights, missed=held.missed)
-    found = "\n".join(said(page.find("body"))) + "\n"
-    if request.config.getoption("--update-goldens"):
-        GOLDEN.write_text(found)
-    assert found == GOLDEN.read_text()
-
-
 def said(element: Any) -> Iterator[str]:
     """Yield the words of a page, a line for each block, cells with bars between them."""
     for each in element.iter("h1", "h2", "h3", "p", "li", "tr", "summary", "figcaption", "desc"):
         text = " | ".join(words(cell) for cell in each) if each.tag == "tr" else words(each)
-        yield f"{each.tag}: {text}"
+        yield f"{each.tag}: {text}\n"
+
+
+def test_all_words_of_the_page_are_those_of_the_golden_file_in_whatever_order_nights_come(
+    held: made_nights.Made, forty: str, golden: Callable[[str, str], None]
+) -> None:
+    golden("page.txt", "".join(said(html.document_fromstring(forty).find("body"))))
+    turned = {"accepted": held.accepted, "missed": held.missed[::-1]}
+    assert page_of(held.series, held.nights[::-1], **turned) == forty
 
 
 def test_points_and_rows_lead_to_reports_and_nothing_runs_or_is_loaded(forty: str) -> None:
@@ -99,34 +90,26 @@ def test_points_and_rows_lead_to_reports_and_nothing_runs_or_is_loaded(forty: st
     assert "<script" not in forty
     assert "style=" not in forty.partition("<body>")[2]
     assert not re.search(r"(?:src|href)=\"(?:https?:|//)", forty)
-    inner = [href[1:] for href in tree.xpath("//a/@href") if href.startswith("#")]
+    inner = {href[1:] for href in tree.xpath("//a/@href") if href.startswith("#")}
     assert inner
-    assert set(inner) <= set(tree.xpath("//@id"))
+    assert inner <= set(tree.xpath("//@id"))
 
 
-def test_the_same_history_gives_the_same_page_in_whatever_order(forty: str) -> None:
-    held = made_nights.history()
-    again = page_of(held.series, held.nights[::-1], held.accepted, missed=held.missed[::-1])
-    assert again == forty
-
-
-def test_several_plans_are_counted_and_one_whose_last_night_failed_has_decided_nothing(
-    made: Any,
-) -> None:
+def test_several_plans_are_counted_and_one_whose_last_night_failed_has_decided_nothing() -> None:
     nights = [
         made.night(1, made.entry(judged=(made.judged(change=0.1),))),
         made.night(3, outcome=FAILED),
-        made.replace(made.night(2, made.entry()), plan="q", id="x"),
+        made.night(2, made.entry(), plan="q", id="x"),
     ]
-    empty = parsed([], [])
-    assert words(empty.xpath("//h1")[0]) == "Nights of an empty history"
-    assert "There is no night in the history yet. tracekit nightly makes one." in words(empty)
     page = parsed([], nights)
     assert words(page.xpath("//h1")[0]) == "Nights of 2 plans on m"
     assert words(page.xpath("//table[contains(@class, 'stands')]//tr[1]/td[2]")[0]) == "nothing"
+    empty = parsed([], [])
+    assert words(empty.xpath("//h1")[0]) == "Nights of an empty history"
+    assert "There is no night in the history yet. tracekit nightly makes one." in words(empty)
 
 
-def test_nights_that_were_all_inconclusive_say_why_and_draw_no_line(made: Any) -> None:
+def test_nights_that_were_all_inconclusive_say_why_and_draw_no_line() -> None:
     why = {"outcome": OPEN, "reason": "The battery was at 20 %."}
     nights = [made.night(day, made.entry(**why)) for day in range(1, 9)]
     points = [made.point(day, None, **why) for day in range(1, 9)]
@@ -141,23 +124,7 @@ def test_nights_that_were_all_inconclusive_say_why_and_draw_no_line(made: Any) -
     assert "but no night has a value of it; the nights' reports say why: GPU time" in section
 
 
-def test_the_table_has_all_nights_the_latest_first(made: Any) -> None:
-    nights = [
-        made.night(1, made.entry(pairs=(made.traced("c"),)), commit="0123456789abcdef"),
-        made.night(2, made.entry(FAILED, reason="It broke.")),
-    ]
-    measured = {"change": 0.02, "low": 0.01, "high": 0.03, "reference": 1e6}
-    step = made.series(made.point(1, 1e6, **measured), made.point(2, None))
-    idle = made.series(made.point(1, 0.2), metric="gpu_idle_ratio", unit="ratio", gated=False)
-    rows = parsed([step, idle], nights).xpath("//table[@class='values']/tbody/tr")
-    assert [[words(cell) for cell in row] for row in rows] == [
-        ["2026-11-02 02:30", "✕ failed It broke.", "", "", "", ""],
-        ["2026-11-01 02:30", "✓ ok", "1 ms; +2.0 % [+1.0 % … +3.0 %]", "20.0 %", "0123456789ab",
-         "candidate"],
-    ]  # fmt: skip
-
-
-def test_earlier_work_and_many_followed_series_are_folded_away(made: Any) -> None:
+def test_earlier_work_and_many_followed_series_are_folded_away() -> None:
     nights = [made.night(1, made.entry(work="old")), made.night(2, made.entry())]
     series = [made.series(made.point(2, 1.0), metric=f"m{at}", gated=False) for at in range(13)]
     few, many = parsed(series[:12], nights), parsed(series, nights)
@@ -168,31 +135,30 @@ def test_earlier_work_and_many_followed_series_are_folded_away(made: Any) -> Non
     assert len(many.xpath("//details//figure")) == 13
 
 
-def test_hostile_words_stay_words(made: Any) -> None:
-    described = Described(HOSTILE, words=HOSTILE, commit=HOSTILE)
+def test_hostile_words_stay_words() -> None:
+    side = Described(HOSTILE, words=HOSTILE, commit=HOSTILE)
+    finding = TracedFinding(*[HOSTILE] * 3, 1, 1, saving_per_token=1.0)
+    first = made.entry(
+        WORSE, HOSTILE, reason=HOSTILE, findings=(finding,), pairs=(made.traced(HOSTILE),),
+        parity=HOSTILE, judged=(made.judged(reason=HOSTILE, change=0.1),),
+        candidate=side, reference=side,
+    )  # fmt: skip
     named = dict.fromkeys(("plan", "machine", "reason", "folder", "commit"), HOSTILE)
-    found = (TracedFinding(*[HOSTILE] * 3, 1, 1, saving_per_token=1.0),)
-    nights = []
-    for day, findings in ((1, found), (2, ())):
-        entry = made.entry(
-            WORSE, HOSTILE, reason=HOSTILE, findings=findings, pairs=(made.traced(HOSTILE),),
-            parity=HOSTILE, judged=(made.judged(reason=HOSTILE, change=0.1),),
-        )  # fmt: skip
-        entry = made.replace(entry, candidate=described, reference=described)
-        facts = {HOSTILE: f"{HOSTILE}{day}"}
-        nights.append(made.night(day, entry, environment=facts, partial=True, **named))
-    points = [made.point(1, 1.0, reason=HOSTILE, outcome=WORSE), made.point(2, 1.0)]
+    nights = [
+        made.night(day, entry, environment={HOSTILE: f"{HOSTILE}{day}"}, partial=True, **named)
+        for day, entry in ((1, first), (2, replace(first, findings=())))
+    ]
+    points = made.point(1, 1.0, reason=HOSTILE, outcome=WORSE), made.point(2, 1.0)
     known = dict.fromkeys(("capture", "machine", "plan", "metric", "unit"), HOSTILE)
-    series = made.replace(made.series(*points), **known)
     accepted = [Accepted("n01", HOSTILE, "w1", made.at(1), HOSTILE)]
     missed = [Missed(HOSTILE, HOSTILE, made.at(3), HOSTILE)]
-    page = page_of([series], nights, accepted, missed=missed)
+    page = page_of([made.series(*points, **known)], nights, accepted=accepted, missed=missed)
     assert not [text for text in ("<script", "\u202e") if text in page]
     assert "alert(1)" in page
     page.encode()
 
 
-def test_what_names_a_person_is_left_out_of_words_and_links(made: Any) -> None:
+def test_what_names_a_person_is_left_out_of_words_and_links() -> None:
     home = "/Users/ada"
     entry = made.entry(FAILED, reason=f"{home}/x is gone.", pairs=(made.traced("run"),))
     night = made.night(1, entry, folder=f"{home}/nights", environment={"where": home})
@@ -214,40 +180,35 @@ def test_what_names_a_person_is_left_out_of_words_and_links(made: Any) -> None:
     ],
 )  # fmt: skip
 def test_the_page_begins_with_the_worst(
-    made: Any, outcomes: list[Outcome | None], verdict: tuple[str, str, str]
+    outcomes: list[Outcome | None], verdict: tuple[str, str, str]
 ) -> None:
-    entries = [
-        made.entry(outcome, f"c{at}", reason="as it is.") for at, outcome in enumerate(outcomes)
-    ]
-    tone, sign, sentence = verdict
-    sentence = sentence.format("the night of 4 Nov 2026 (yesterday)")
-    found = verdict_of(courses_of([], [made.night(4, *entries)], [], []), NOW)
-    assert found == (tone, sign, sentence)
+    entries = [made.entry(each, f"c{at}", reason="as it is.") for at, each in enumerate(outcomes)]
+    found = pages.verdict_of(courses_of([], [made.night(4, *entries)], [], []), NOW)
+    assert found == (*verdict[:2], verdict[2].format("the night of 4 Nov 2026 (yesterday)"))
 
 
-def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed(made: Any) -> None:
-    nights = [
-        made.night(day, made.entry(), environment={"mlx": "1" if day < 3 else "2"})
-        for day in range(1, 6)
-    ]
-    series = made.series(*(made.point(day, 1e6) for day in range(1, 6)))
+def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed() -> None:
+    days = range(1, 6)
+    nights = [made.night(at, made.entry(), environment={"mlx": str(1 + at // 3)}) for at in days]
+    series = made.series(*(made.point(day, 1e6) for day in days))
     steps = [
         Step(1, 1e6, 2e6, 1.0, earliest=1, latest=1),
         Step(2, 0.0, -0.05, -0.05, earliest=1, latest=3, of="change"),
     ]
     course = made.course(nights, series)
-    first, second = turns_of(course, series, steps)
-    assert [(turn.at, turn.change, turn.tone, turn.levels) for turn in (first, second)] == [
-        (made.at(2), "+100.0 %, worse", "error", "1 ms → 2 ms"),
-        (made.at(3), "-5.0 %, better", "good", "0.0 % → -5.0 % from the reference"),
-    ]
-    assert (first.doubt, first.with_it) == ("", "")
-    assert (second.doubt, second.with_it) == ("2 Nov 2026 to 4 Nov 2026", "MLX 1 → 2")
-    neither = made.replace(series, better="neither")
-    assert [turn.change for turn in turns_of(course, neither, steps[:1])] == ["+100.0 %"]
+    assert [
+        (turn.at, turn.change, turn.tone, turn.levels, turn.doubt, turn.with_it)
+        for turn in pages.turns_of(course, series, steps)
+    ] == [
+        (made.at(2), "+100.0 %, worse", "error", "1 ms → 2 ms", "", ""),
+        (made.at(3), "-5.0 %, better", "good", "0.0 % → -5.0 % from the reference",
+         "2 Nov 2026 to 4 Nov 2026", "MLX 1 → 2"),
+    ]  # fmt: skip
+    neither = pages.turns_of(course, replace(series, better="neither"), steps[:1])
+    assert [turn.change for turn in neither] == ["+100.0 %"]
 
 
-def test_nothing_that_did_not_count_is_left_out(made: Any) -> None:
+def test_nothing_that_did_not_count_is_left_out() -> None:
     nights = [
         made.night(1, made.entry(FAILED, reason="It broke.")),
         made.night(2, made.entry(OPEN, reason="Hot."), made.entry(capture="b")),
@@ -256,20 +217,21 @@ def test_nothing_that_did_not_count_is_left_out(made: Any) -> None:
         made.night(5, made.entry(None)),
         made.night(6, made.entry()),
     ]
-    lost = lost_of(nights, [Missed("p", "m", made.at(7), "")])
-    assert [(each.at[8:10], each.what, each.state.value, each.reason) for each in lost] == [
-        ("07", "p", "missed", "it did not run"),
-        ("05", "p: paged", "unfinished", ""),
-        ("04", "p", "not run", "it ended before all of its captures were measured"),
-        ("03", "p", "failed", "No plan."),
-        ("02", "p: paged", "inconclusive", "Hot."),
-        ("01", "p: paged", "failed", "It broke."),
+    lost = pages.lost_of(nights, [Missed("p", "m", made.at(7), "")])
+    assert [f"{each.at[8:10]} {each.what}, {each.state}: {each.reason}" for each in lost] == [
+        "07 p, missed: it did not run",
+        "05 p: paged, unfinished: ",
+        "04 p, not run: it ended before all of its captures were measured",
+        "03 p, failed: No plan.",
+        "02 p: paged, inconclusive: Hot.",
+        "01 p: paged, failed: It broke.",
     ]
     ended = [made.night(day, outcome=outcome) for day, outcome in enumerate([*Outcome, None], 1)]
-    assert [words for words, _ in tally_of(ended, [Missed("p", "m", made.at(9), "")])] == [
-        *("6 nights", "✓ 1 ok", "▲ 1 regression", "? 1 inconclusive", "◇ 1 unjudged"),
-        *("✕ 1 failed", "… 1 unfinished", "▯ 1 missed"),
-    ]
+    tally = pages.tally_of(ended, [Missed("p", "m", made.at(9), "")])
+    assert ", ".join(words for words, _ in tally) == (
+        "6 nights, ✓ 1 ok, ▲ 1 regression, ? 1 inconclusive, ◇ 1 unjudged, ✕ 1 failed, "
+        "… 1 unfinished, ▯ 1 missed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -285,77 +247,74 @@ def test_nothing_that_did_not_count_is_left_out(made: Any) -> None:
     ],
 )
 def test_a_history_that_has_stopped_says_so(
-    made: Any, last: int, due: tuple[int, ...], now: str, stale: str
+    last: int, due: tuple[int, ...], now: str, stale: str
 ) -> None:
     nights = [made.night(day, made.entry()) for day in range(1, last + 1)]
     missed = [Missed("p", "m", made.at(day), "") for day in due]
-    assert stale_of(nights, missed, now) == stale
-    assert stale_of([], missed, now) == ""
+    assert [pages.stale_of(held, missed, now) for held in (nights, [])] == [stale, ""]
 
 
 def found(rule: str = "bubbles", traces: int = 1, of: int = 1, **facts: Any) -> TracedFinding:
     return TracedFinding(rule, f"{rule} was seen.", "warning", traces, of, **facts)
 
 
-def night(made: Any, day: int, *findings: TracedFinding, traced: bool = True) -> Any:
-    pairs = (made.traced("candidate-1"),) if traced else ()
-    return made.night(day, made.entry(findings=findings, pairs=pairs))
+def traced(*findings: TracedFinding) -> Entry:
+    return made.entry(findings=findings, pairs=(made.traced("candidate-1"),))
 
 
-def test_a_rule_has_a_row_that_says_when_it_was_seen(made: Any) -> None:
+def test_a_rule_has_a_row_that_says_when_it_was_seen() -> None:
     nights = [
-        night(made, 1, found("alone")),
-        night(made, 2, found(), found("only-theirs", 0, 1, in_reference=1)),
-        night(made, 3, traced=False),
-        night(made, 4, found("bubbles", 1, 2, in_reference=2)),
+        made.night(1, traced(found("alone"))),
+        made.night(2, traced(found(), found("only-theirs", 0, 1, in_reference=1))),
+        made.night(3, made.entry()),
+        made.night(4, traced(found("bubbles", 1, 2, in_reference=2))),
     ]
-    bubbles, alone = finding_rows(made.course(nights))
-    assert (bubbles.rule, bubbles.severity) == ("bubbles", "warning")
-    assert bubbles.became == (
-        "first seen 2 Nov 2026, now in 1 of 2 traces; the reference has it in 2"
-    )
-    assert bubbles.nights == (
-        (0.0, "1 Nov 2026: not found"),
-        (1.0, "2 Nov 2026: found in 1 of 1 trace"),
-        (None, "3 Nov 2026: no traces"),
-        (0.5, "4 Nov 2026: found in 1 of 2 traces"),
-    )
+    bubbles, alone = pages.finding_rows(made.course(nights))
+    assert bubbles == pages.FindingRow(
+        "bubbles", "warning", "bubbles was seen.",
+        "first seen 2 Nov 2026, now in 1 of 2 traces; the reference has it in 2",
+        (
+            (0.0, "1 Nov 2026: not found"),
+            (1.0, "2 Nov 2026: found in 1 of 1 trace"),
+            (None, "3 Nov 2026: no traces"),
+            (0.5, "4 Nov 2026: found in 1 of 2 traces"),
+        ),
+    )  # fmt: skip
     assert (alone.rule, alone.became) == ("alone", "first seen 1 Nov 2026, last 1 Nov 2026")
 
 
-NO_RATE = "one of both nights has no tokens_per_second"
+MEANWHILE, UNKNOWN = "the reference meanwhile: ", "one of both nights has no tokens_per_second"
+ALONE = "without a reference, so the machine's own pace is in it"
 
 
 @pytest.mark.parametrize(
     ("rates", "references", "measured", "reason"),
     [
-        ((500, 1000), (1000, 1250), "1 ms per token won",
-         "the reference meanwhile: 200 µs per token won"),
-        ((1000, 500), (1250, 1000), "1 ms per token lost",
-         "the reference meanwhile: 200 µs per token lost"),
-        ((500, 1000), (5, None), "1 ms per token won",
-         "without a reference, so the machine's own pace is in it"),
-        ((500, None), (5, 5), "", NO_RATE),
-        ((0.0, 500), (5, 5), "", NO_RATE),
+        ((500, 1000), (1000, 1250), "1 ms per token won", f"{MEANWHILE}200 µs per token won"),
+        ((1000, 500), (1250, 1000), "1 ms per token lost", f"{MEANWHILE}200 µs per token lost"),
+        ((500, 1000), (5, None), "1 ms per token won", ALONE),
+        ((500, None), (5, 5), "", UNKNOWN),
+        ((0.0, 500), (5, 5), "", UNKNOWN),
     ],
-)  # fmt: skip
+)
 def test_a_claim_stands_beside_what_was_measured(
-    made: Any, rates: Any, references: Any, measured: str, reason: str
+    rates: Any, references: Any, measured: str, reason: str
 ) -> None:
     old, new = (
         made.point(day, rate, reference=reference)
         for day, rate, reference in zip((1, 3), rates, references, strict=True)
     )
-    claiming = found(saving_per_token=600 * US), found("silent", saving=3e6)
-    nights = [night(made, 1, *claiming), night(made, 2, traced=False), night(made, 3)]
+    claiming = traced(found(saving_per_token=600 * US), found("silent", saving=3e6))
+    nights = [made.night(1, claiming), made.night(2, made.entry()), made.night(3, traced())]
     for metric in ("tokens_per_second", "step_p50"):
         series = made.series(old, made.point(2, 1.0), new, metric=metric, unit="tokens/s")
-        [claim] = claims_of(made.course(nights, series))
-        known = (measured, reason) if metric == "tokens_per_second" else ("", NO_RATE)
-        assert claim == Claim("bubbles", made.at(3), "600 µs per token", *known)
+        known = (measured, reason) if metric == "tokens_per_second" else ("", UNKNOWN)
+        claim = pages.Claim("bubbles", made.at(3), "600 µs per token", *known)
+        assert pages.claims_of(made.course(nights, series)) == [claim]
 
 
-def test_the_latest_claim_comes_first_and_what_stays_is_none(made: Any) -> None:
-    held = [(found(saving_per_token=US),) if day % 2 else () for day in range(1, 8)]
-    course = made.course([night(made, day, *each) for day, each in enumerate(held, 1)])
-    assert [claim.at for claim in claims_of(course)] == [made.at(day) for day in (6, 4, 2)]
+def test_the_latest_claim_comes_first_and_what_stays_is_none() -> None:
+    claiming = traced(found(saving_per_token=US))
+    nights = [made.night(day, claiming if day % 2 else traced()) for day in range(1, 8)]
+    claims = pages.claims_of(made.course(nights))
+    assert [claim.at for claim in claims] == [made.at(day) for day in (6, 4, 2)]
