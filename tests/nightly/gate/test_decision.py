@@ -1,11 +1,24 @@
-"""The rule: beyond the threshold, significant, and reproduced."""
+"""The rule: beyond the threshold, significant, and reproduced; and which changes it is asked of."""
+
+import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.nightly.gate.decision import POLICY, Policy, Ruling, decide, decide_exactly
-from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.gate.decision import (
+    POLICY,
+    Policy,
+    Ruling,
+    changes,
+    decide,
+    decide_exactly,
+    pairs_of,
+    value,
+    values,
+)
+from tracekit.nightly.history.night import Outcome, Pair
 
 T = 0.03  # a threshold
 SPREAD = (-0.008, -0.006, -0.004, -0.002, -0.001, 0.001, 0.002, 0.004, 0.006, 0.008)
@@ -126,3 +139,31 @@ def test_counts_are_decided_pair_by_pair(
     sessions: list[list[float]], accepted: tuple[float, ...], expected: Ruling
 ) -> None:
     assert decide_exactly(sessions, accepted, 2.0) is expected
+
+
+PAIR = Pair(1, 1, "abba", candidate={"m": (110.0, 110.0)}, reference={"m": (90.0, 110.0)})
+
+
+def test_a_change_is_of_the_medians_of_pairs_that_count_and_know_both_sides() -> None:
+    spoilt = replace(PAIR, contaminated=("load",))
+    alone, other = replace(PAIR, reference={}), replace(PAIR, candidate={"n": (1.0,)})
+    empty, lacking = replace(PAIR, candidate={"m": ()}), replace(PAIR, candidate={"m": (110.0,)})
+    pairs = [PAIR, spoilt, alone, other, empty, lacking]
+    assert changes(pairs, "m", "ratio") == pytest.approx((math.log(1.1),))
+    assert changes(pairs, "m", "difference") == (10.0,)
+    assert values(pairs, "m", "candidate") == (110.0, 110.0, 110.0)
+    assert changes([], "m", "ratio") == ()
+    for odd in (0.0, -1.0, math.nan, math.inf):
+        pair = replace(PAIR, candidate={"m": (odd, odd)})
+        known = (odd - 100,) if math.isfinite(odd) else ()
+        assert (changes([pair], "m", "ratio"), changes([pair], "m", "difference")) == ((), known)
+        assert (value(pair, "m", "candidate") is None) is not math.isfinite(odd)
+
+
+def test_untraced_pairs_go_before_traced_ones_which_cost_time() -> None:
+    traced = replace(PAIR, traced=True, candidate={"m": (200.0,), "t": (3.0,)}, reference={})
+    assert pairs_of([traced, PAIR], "m") == (PAIR,)
+    assert pairs_of([traced, PAIR], "t") == (traced,)
+    assert pairs_of([traced, PAIR], "nothing") == ()
+    spoilt = replace(PAIR, contaminated=("load",))
+    assert changes([spoilt, replace(PAIR, traced=True)], "m", "ratio") == ()
