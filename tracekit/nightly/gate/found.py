@@ -48,9 +48,9 @@ def find_night(
 ) -> tuple[Night, NightPlan | None]:
     """Find a night by its folder, its `night.json`, its id, the beginning of one, or `latest`.
 
-    It comes with its plan where that is at hand. Ids are looked for in the history that is named,
-    else in that of the plan, else of the nearest one. The latest is the last one of the plan on
-    this machine: an InconclusiveError says that there are others only.
+    The plan, if none is named, is the nearest; it is returned if the night is one of it. Ids are
+    looked for in the history that is named, else in the plan's. The latest is the plan's last night
+    on this machine; where there are only others, an InconclusiveError says so.
     """
     path = Path(name)
     named = name != LATEST and (len(path.parts) > 1 or path.exists())

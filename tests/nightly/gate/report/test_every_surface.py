@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+from gate_pairs import made
 from hypothesis import given
 from hypothesis import strategies as some
 from lxml import etree
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from gate_pairs import made
 from tracekit.nightly.gate.judge import judge_entry, night_outcome, outcome_of
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport, of_night

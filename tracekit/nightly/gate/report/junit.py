@@ -14,7 +14,7 @@ from tracekit.nightly.gate.report.text import NOTHING, numbers, sentences
 from tracekit.nightly.history.night import Outcome
 from tracekit.report import visible
 
-_TAGS = {
+_TAGS: dict[Outcome | None, str] = {
     Outcome.REGRESSION: "failure",
     Outcome.FAILED: "error",
     Outcome.INCONCLUSIVE: "skipped",
@@ -40,7 +40,7 @@ def _suite(suite: Suite, report: GateReport) -> Any:
         _attributes(
             name=suite.name,
             **_counts((suite,)),
-            skipped=str(sum(_tag(case) == "skipped" for case in deciding)),
+            skipped=str(sum(_TAGS.get(case.outcome) == "skipped" for case in deciding)),
             time=f"{suite.seconds:.3f}",
             timestamp=report.started,
             hostname=report.machine or "localhost",  # what readers expect where it is not known
@@ -58,18 +58,12 @@ def _suite(suite: Suite, report: GateReport) -> Any:
 
 def _case(case: Case) -> Any:
     element = etree.Element("testcase", _attributes(classname=case.suite, name=case.name, time="0"))
-    assert case.outcome is not None
-    tag = _tag(case)
-    if tag is not None:
+    if tag := _TAGS.get(case.outcome):
         attributes = _attributes(type=str(case.outcome), message=sentences(case))
         etree.SubElement(element, tag, attributes).text = _text(sentences(case))
     if lines := _numbers(case):
         etree.SubElement(element, "system-out").text = _text("\n".join(lines))
     return element
-
-
-def _tag(case: Case) -> str | None:
-    return _TAGS.get(case.outcome) if case.outcome else None
 
 
 def _numbers(case: Case) -> list[str]:

@@ -24,8 +24,8 @@ from tracekit.compare import (
 )
 from tracekit.nightly.history.night import (
     KINDS,
-    Described,
     Entry,
+    Judged,
     Night,
     Outcome,
     TracedFinding,
@@ -274,31 +274,16 @@ def _is_whole(night: Night) -> bool:
     return whole and decided and any(metric.outcome for metric in judged)
 
 
-_SHARED = (
-    *("unit", "better", "scale", "candidate", "reference", "measured", "change", "low", "high"),
-    *("threshold", "expected", "baseline", "pairs", "reproduced", "outcome"),
-)
-
-
 def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
-    metrics = (
-        Case(
-            *(entry.capture, judged.metric, "metric"),
-            message=judged.reason,
-            **{name: getattr(judged, name) for name in _SHARED},
-        )
-        for judged in entry.judged
-    )
+    metrics = (_night_metric(entry, judged) for judged in entry.judged)
     findings = (_night_finding(entry, finding, rules) for finding in entry.findings)
-    labels = {
-        "workload": entry.candidate.workload,
-        **_described("candidate", entry.candidate),
-        **(_described("reference", entry.reference) if entry.reference else {}),
-        "reference kind": KINDS[entry.reference_kind] if entry.reference_kind else "",
-        "mlx": entry.candidate.mlx,
-        "parity": entry.parity,
-        "backend": entry.backend,
-    }
+    labels = {"workload": entry.candidate.workload}
+    for role, described in (("candidate", entry.candidate), ("reference", entry.reference)):
+        if described is not None:
+            labels[role] = described.words or described.workload
+            labels[f"{role} commit"] = described.commit
+    labels["reference kind"] = KINDS[entry.reference_kind] if entry.reference_kind else ""
+    labels |= {"mlx": entry.candidate.mlx, "parity": entry.parity, "backend": entry.backend}
     return explained(
         Suite(
             name=entry.capture,
@@ -308,6 +293,30 @@ def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
             labels=_known(labels),
             seconds=_seconds(entry),
         )
+    )
+
+
+def _night_metric(entry: Entry, judged: Judged) -> Case:
+    return Case(
+        suite=entry.capture,
+        name=judged.metric,
+        kind="metric",
+        outcome=judged.outcome,
+        message=judged.reason,
+        unit=judged.unit,
+        better=judged.better,
+        scale=judged.scale,
+        candidate=judged.candidate,
+        reference=judged.reference,
+        measured=judged.measured,
+        change=judged.change,
+        low=judged.low,
+        high=judged.high,
+        threshold=judged.threshold,
+        expected=judged.expected,
+        baseline=judged.baseline,
+        pairs=judged.pairs,
+        reproduced=judged.reproduced,
     )
 
 
@@ -324,10 +333,6 @@ def _night_finding(entry: Entry, finding: TracedFinding, rules: tuple[str, ...])
         pairs=finding.traces,
         severity=finding.severity,
     )
-
-
-def _described(side: str, described: Described) -> dict[str, str]:
-    return {side: described.words or described.workload, f"{side} commit": described.commit}
 
 
 def _seconds(entry: Entry) -> float:

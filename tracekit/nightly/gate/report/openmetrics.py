@@ -44,8 +44,8 @@ def openmetrics(report: GateReport) -> bytes:
     gauges.set("report", "Which night, or which runs, this is.", ids, 1.0)
     gauges.outcome("outcome", report.outcome, {})
     if ended := moment_in(report.ended):
-        at = ended.timestamp()
-        gauges.set("end_time", "When the night ended, since 1970.", {}, at, "seconds")
+        words = "When the night ended, since 1970."
+        gauges.set("end_time", words, {}, ended.timestamp(), "seconds")
     for suite in report.suites:
         _suite(gauges, suite)
     return generate_latest(gauges.registry)
@@ -111,7 +111,7 @@ def _metric(gauges: _Gauges, case: Case, labels: Mapping[str, str]) -> None:
 
 
 def _environment(report: GateReport) -> dict[str, str]:
-    names = {"chip": "chip", "os": "os_build", "xcode": "xcode_build", "mlx": "mlx"}
-    known = {"os_build": report.environment.get("os", "")} | report.environment
-    facts = {name: known.get(fact, "") for name, fact in names.items()}
-    return {"plan": report.plan, "machine": report.machine, **facts}
+    known = report.environment
+    system = known.get("os_build", known.get("os", ""))
+    facts = {"chip": known.get("chip", ""), "os": system, "xcode": known.get("xcode_build", "")}
+    return {"plan": report.plan, "machine": report.machine, **facts, "mlx": known.get("mlx", "")}

@@ -44,8 +44,7 @@ def sarif(report: GateReport, version: str) -> bytes:
         "columnKind": "unicodeCodePoints",
         "properties": {"outcome": str(report.outcome), "environment": facts},
     }
-    document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return as_json(document)
+    return as_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _rule(name: str, case: Case) -> dict[str, Any]:
@@ -58,8 +57,10 @@ def _rule(name: str, case: Case) -> dict[str, Any]:
 
 
 def _result(suite: Suite, case: Case, report: GateReport, rules: list[str]) -> dict[str, Any]:
-    names = ("candidate", "reference", "change", "low", "high", "threshold", "pairs", "reproduced")
-    known = {"unit": visible(case.unit)} | {name: getattr(case, name) for name in names}
+    values = {"unit": visible(case.unit), "candidate": case.candidate, "reference": case.reference}
+    change = {"change": case.change, "low": case.low, "high": case.high}
+    judged = {"threshold": case.threshold, "pairs": case.pairs, "reproduced": case.reproduced}
+    known = {**values, **change, **judged}
     return {
         "ruleId": _word(case.name),
         "ruleIndex": rules.index(_word(case.name)),
