@@ -45,7 +45,8 @@ def at(change: float, times: float = 1.0) -> list[float]:
 
 
 def timed(pairs: list[Pair], gated: Gated = TIME, **more: Any) -> Judged:
-    return judge(gated, pairs, **{"unit": "ns", "better": "lower", **more})
+    known: dict[str, Any] = {"unit": "ns", "better": "lower"}
+    return judge(gated, pairs, **known | more)
 
 
 def counted(*sessions: list[float], contaminated: tuple[str, ...] = ()) -> list[Pair]:

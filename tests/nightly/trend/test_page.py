@@ -16,10 +16,11 @@ from tracekit.nightly.history.night import (
     Accepted,
     Described,
     Entry,
+    Night,
     Outcome,
     TracedFinding,
 )
-from tracekit.nightly.history.steps import Step
+from tracekit.nightly.history.steps import Series, Step
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend import page as pages
 from tracekit.nightly.trend.course import courses_of
@@ -31,10 +32,15 @@ OPEN, UNJUDGED = Outcome.INCONCLUSIVE, Outcome.UNJUDGED
 US = 1_000.0
 
 
-def page_of(*known: Any, accepted: Sequence[Accepted] = (), **others: Any) -> str:
-    """Return the page of series and nights."""
-    beside = {"links": lambda path: quote(path, errors="replace"), "redact": str}
-    return pages.render_trend(*known, accepted, **beside | {"now": made_nights.NOW} | others)
+def quote_all(path: str) -> str:
+    return quote(path, errors="replace")
+
+
+def page_of(
+    series: Sequence[Series], nights: Sequence[Night], accepted: Any = (), **others: Any
+) -> str:
+    known: dict[str, Any] = {"links": quote_all, "redact": str, "now": made_nights.NOW}
+    return pages.render_trend(series, nights, accepted, **known | others)
 
 
 def parsed(*known: Any) -> Any:
@@ -49,7 +55,7 @@ def held() -> made_nights.Made:
 @pytest.fixture(scope="module")
 def forty(held: made_nights.Made) -> str:
     """The page of forty made-up nights."""
-    return page_of(held.series, held.nights, accepted=held.accepted, missed=held.missed)
+    return page_of(held.series, held.nights, held.accepted, missed=held.missed)
 
 
 def words(element: Any) -> str:
@@ -67,12 +73,12 @@ def test_all_words_of_the_page_are_those_of_the_golden_file_in_whatever_order_ni
     held: made_nights.Made, forty: str, golden: Callable[[str, str], None]
 ) -> None:
     golden("page.txt", "".join(said(html.document_fromstring(forty).find("body"))))
-    turned = {"accepted": held.accepted, "missed": held.missed[::-1]}
-    assert page_of(held.series, held.nights[::-1], **turned) == forty
+    again = page_of(held.series, held.nights[::-1], held.accepted, missed=held.missed[::-1])
+    assert again == forty
 
 
 def test_points_and_rows_lead_to_reports_and_nothing_runs_or_is_loaded(forty: str) -> None:
-    tree = html.document_fromstring(forty)
+    tree: Any = html.document_fromstring(forty)
     section = tree.get_element_by_id("capture-1")
     links = section.xpath("(.//figure)[1]//*[name()='a']/@href")
     assert links[0] == "nights/2026-10-12T02-30-00Z-0000/paged/candidate-1/report.html"
@@ -110,7 +116,7 @@ def test_several_plans_are_counted_and_one_whose_last_night_failed_has_decided_n
 
 
 def test_nights_that_were_all_inconclusive_say_why_and_draw_no_line() -> None:
-    why = {"outcome": OPEN, "reason": "The battery was at 20 %."}
+    why: dict[str, Any] = {"outcome": OPEN, "reason": "The battery was at 20 %."}
     nights = [made.night(day, made.entry(**why)) for day in range(1, 9)]
     points = [made.point(day, None, **why) for day in range(1, 9)]
     absent = made.series(made.point(1, None), metric="gpu_time_per_token", gated=False)
@@ -137,7 +143,7 @@ def test_earlier_work_and_many_followed_series_are_folded_away() -> None:
 
 def test_hostile_words_stay_words() -> None:
     side = Described(HOSTILE, words=HOSTILE, commit=HOSTILE)
-    finding = TracedFinding(*[HOSTILE] * 3, 1, 1, saving_per_token=1.0)
+    finding = TracedFinding(HOSTILE, HOSTILE, HOSTILE, 1, 1, saving_per_token=1.0)
     first = made.entry(
         WORSE, HOSTILE, reason=HOSTILE, findings=(finding,), pairs=(made.traced(HOSTILE),),
         parity=HOSTILE, judged=(made.judged(reason=HOSTILE, change=0.1),),
@@ -152,7 +158,7 @@ def test_hostile_words_stay_words() -> None:
     known = dict.fromkeys(("capture", "machine", "plan", "metric", "unit"), HOSTILE)
     accepted = [Accepted("n01", HOSTILE, "w1", made.at(1), HOSTILE)]
     missed = [Missed(HOSTILE, HOSTILE, made.at(3), HOSTILE)]
-    page = page_of([made.series(*points, **known)], nights, accepted=accepted, missed=missed)
+    page = page_of([made.series(*points, **known)], nights, accepted, missed=missed)
     assert not [text for text in ("<script", "\u202e") if text in page]
     assert "alert(1)" in page
     page.encode()
