@@ -10,19 +10,71 @@ from typing import Any
 import pytest
 
 from gate_night import FINE, NIGHT
-from tracekit.base.errors import InconclusiveError, InputError, RecordingError, UsageError
+from tracekit.base.errors import (
+    InconclusiveError,
+    InputError,
+    RecordingError,
+    TracekitError,
+    UsageError,
+)
+from tracekit.base.recording import save
 from tracekit.machine.environment import own_name
 from tracekit.nightly.gate.found import aged, find_night, in_repository, placed
 from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.store import Store
 
-Keep = Callable[..., Path]
+PLAN = """[nightly]
+name = "attention"
+output = "nights"
+history = "sqlite:///history.db"
+machine = "m1-8gb"
+
+[[nightly.capture]]
+name = "decode"
+workload = "paged"
+fail-on = ["pipeline-churn"]
+[nightly.capture.reference]
+revision = "main"
+
+[[nightly.capture]]
+name = "prefill"
+workload = "paged"
+[nightly.capture.reference]
+revision = "main"
+"""
 EARLIER, LATER = "2026-11-19T02-30-00-aaaa", "2026-11-20T02-30-00-bbbb"
+Keep = Callable[..., Path]
+Remember = Callable[..., str]
 
 
 @pytest.fixture
-def remember(project: Path) -> Callable[..., str]:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a plan, in which the test stands."""
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "tracekit.toml").write_text(PLAN)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def keep(project: Path) -> Keep:
+    """Put a night where the plan puts its nights; return its folder."""
+
+    def put(night: Night = NIGHT, **changes: Any) -> Path:
+        night = replace(night, **changes)
+        folder = project / "nights" / night.id
+        folder.mkdir(parents=True)
+        save(folder / "night.json", night)
+        return folder
+
+    return put
+
+
+@pytest.fixture
+def remember(project: Path) -> Remember:
     """Add nights to the plan's history; return its file."""
 
     def add(*nights: Night) -> str:
@@ -34,8 +86,13 @@ def remember(project: Path) -> Callable[..., str]:
     return add
 
 
+def refused(kind: type[TracekitError], words: str, *asked: Any, **more: Any) -> None:
+    with pytest.raises(kind, match=words):
+        find_night(*asked, **more)
+
+
 def test_a_night_is_named_by_its_folder_its_id_or_the_beginning_of_that(
-    keep: Keep, project: Path, remember: Callable[..., str]
+    keep: Keep, project: Path, remember: Remember
 ) -> None:
     folder = keep(id=EARLIER)
     later = replace(NIGHT, id=LATER, started="2026-11-20T02:31:00+00:00")
@@ -46,8 +103,7 @@ def test_a_night_is_named_by_its_folder_its_id_or_the_beginning_of_that(
         assert plan is not None
         assert plan.captures[0].fail_on == ("pipeline-churn",)
     assert find_night(LATER, history=history)[0] == later
-    with pytest.raises(UsageError, match="Several nights begin with '2026-11'"):
-        find_night("2026-11")
+    refused(UsageError, "Several nights begin with '2026-11'", "2026-11")
     (project / "tracekit.toml").unlink()
     assert find_night(str(folder))[1] is None, "a folder needs no plan"
 
@@ -57,86 +113,78 @@ PLANS = (("attention", "m1-8gb"), ("other", "m1-8gb"), ("attention", "m4-64gb"))
 
 @pytest.mark.parametrize("kept", ["folders", "history", "named-history"])
 def test_the_latest_night_is_never_one_of_another_plan_or_machine(
-    kept: str, keep: Keep, project: Path, remember: Callable[..., str]
+    kept: str, keep: Keep, project: Path, remember: Remember
 ) -> None:
-    """A failed night of the 20th, and good ones since, of another plan and another machine."""
+    """Two nights of this plan and machine, and others since that ended well."""
     nights = [
         replace(
-            *(NIGHT,), plan=plan, machine=machine, id=f"2026-11-{20 + number}T02-30-00-aaaa",
-            started=f"2026-11-{20 + number}T02:30:00+00:00",
-            outcome=Outcome.OK if number else Outcome.FAILED,
+            *(NIGHT,), plan=plan, machine=machine, id=f"2026-11-{19 + number}T02-30-00-aaaa",
+            started=f"2026-11-{19 + number}T02:30:00+00:00",
+            outcome=Outcome.FAILED if number == 1 else Outcome.OK,
         )
-        for number, (plan, machine) in enumerate(PLANS)
+        for number, (plan, machine) in enumerate((PLANS[0], *PLANS))
     ]  # fmt: skip
-    history = remember(*nights if kept != "folders" else ())
-    for night in nights if kept == "folders" else ():
-        keep(night)
+    history = ""
+    if kept == "folders":
+        for night in nights:
+            keep(night)
+    else:
+        remember(*nights)
+    if kept == "named-history":
+        history = str((project / "history.db").rename(project / "other.db"))
     for file in (None, project / "tracekit.toml"):
-        found = find_night(plan=file, history=history if kept == "named-history" else "")
-        assert found[0] == nights[0]
-        assert found[1] is not None
+        night, plan = find_night(plan=file, history=history)
+        assert (night, plan and plan.name) == (nights[1], "attention")
 
 
-@pytest.mark.parametrize("kept", ["folder", "history"])
 @pytest.mark.parametrize("other", [{"plan": "other"}, {"machine": "m4-64gb"}])
 def test_where_there_are_nights_of_others_only_the_latest_is_inconclusive(
-    other: dict[str, Any], kept: str, keep: Keep, remember: Callable[..., str]
+    other: dict[str, Any], keep: Keep, remember: Remember
 ) -> None:
-    night = replace(NIGHT, outcome=Outcome.OK, **other)
-    name = str(keep(night)) if kept == "folder" else night.id
-    if kept == "history":
-        remember(night)
-    with pytest.raises(InconclusiveError, match="no night of the plan attention") as raised:
-        find_night()
-    assert "m1-8gb" in raised.value.message
-    assert find_night(name)[0] == night, "one that is named is judged"
+    night, words = replace(NIGHT, outcome=Outcome.OK, **other), "no night of the plan attention on"
+    folder = keep(night)
+    refused(InconclusiveError, f"{words} this machine, m1-8gb")
+    assert find_night(str(folder))[0] == night, "one that is named is judged"
+    (folder / "night.json").unlink()
+    folder.rmdir()
+    remember(night)
+    refused(InconclusiveError, words)
+    assert find_night(night.id)[0] == night
 
 
 def test_a_night_that_is_named_is_of_the_plan_that_is_named(keep: Keep, project: Path) -> None:
     folder = str(keep(id=LATER, plan="other"))
     assert find_night(folder)[1] is None
-    with pytest.raises(UsageError, match="is of the plan other, not of attention"):
-        find_night(folder, project / "tracekit.toml")
+    words = "is of the plan other, not of attention"
+    refused(UsageError, words, folder, project / "tracekit.toml")
 
 
 def test_without_a_plan_the_latest_of_a_history_must_be_clear(
-    project: Path, remember: Callable[..., str]
+    project: Path, remember: Remember
 ) -> None:
     (project / "tracekit.toml").unlink()
     history = remember(replace(NIGHT, machine=own_name()))
     assert find_night(history=history)[0].id == NIGHT.id
     remember(replace(NIGHT, id=EARLIER, plan="other", started="2026-11-19T02:30:00+00:00"))
-    said = rf"plans or machines.*: {NIGHT.id} \(attention on .*, {EARLIER} \(other"
-    with pytest.raises(UsageError, match=said):  # the newest first
-        find_night(history=history)
+    newest_first = rf"{NIGHT.id} \(attention on .*, {EARLIER} \(other"
+    refused(UsageError, rf"plans or machines.*: {newest_first}", history=history)
 
 
-def test_no_night_no_history_and_no_plan_are_refused(
-    project: Path, remember: Callable[..., str]
-) -> None:
-    for name, said in (("latest", r"yet, and no history at .*history\.db"), ("2026", "'2026'")):
-        with pytest.raises(UsageError, match=f"There is no night {said}"):
-            find_night(name)
+def test_what_is_no_night_is_refused(keep: Keep, project: Path, remember: Remember) -> None:
+    refused(UsageError, r"no night yet, and no history at .*history\.db")
+    refused(UsageError, "There is no night '2026'", "2026")
     assert not (project / "history.db").exists(), "who only asks makes nothing"
     remember()
-    for name, said in (("latest", "no night yet"), ("x", "has no night 'x'")):
-        with pytest.raises(UsageError, match=said):
-            find_night(name)
-    (project / "tracekit.toml").unlink()
-    with pytest.raises(UsageError, match=r"no tracekit\.toml"):
-        find_night()
-
-
-def test_a_document_that_cannot_be_read_is_refused(keep: Keep) -> None:
+    refused(UsageError, "There is no night yet")
+    refused(UsageError, "has no night 'x'", "x")
     folder = keep()
-    (folder / "night.json").write_text("{")
-    with pytest.raises(InputError, match="cannot be read"):
-        find_night(str(folder))
     for name in (str(folder.parent / "night.json"), "nights"):
-        with pytest.raises(RecordingError, match=r"nights has no night\.json"):
-            find_night(name)
-    with pytest.raises(UsageError, match="no night at nights/2027"):
-        find_night("nights/2027")
+        refused(RecordingError, r"nights has no night\.json", name)
+    refused(UsageError, "no night at nights/2027", "nights/2027")
+    (folder / "night.json").write_text("{")
+    refused(InputError, "cannot be read", str(folder))
+    (project / "tracekit.toml").unlink()
+    refused(UsageError, r"no tracekit\.toml")
 
 
 GOOD = of_night(replace(NIGHT, entries=(FINE,), outcome=Outcome.OK))
@@ -144,22 +192,19 @@ NOW = datetime(2026, 11, 21, 2, 30, tzinfo=UTC)
 DAY = 24 * 3600.0
 
 
-@pytest.mark.parametrize(
-    ("started", "said"),
-    [
+def test_an_old_night_says_nothing_of_today() -> None:
+    assert aged(GOOD, DAY, NOW) is GOOD
+    for started, said in (
         ("2026-11-20T02:29:59+00:00", r"24\.0 h ago; --max-age allows 24\.0 h"),
         ("2026-11-18T02:30:00", r"72\.0 h ago"),
         ("soon", "When it began is not known"),
-    ],
-)
-def test_an_old_night_says_nothing_of_today(started: str, said: str) -> None:
-    assert aged(GOOD, DAY, NOW) is GOOD
-    old = aged(replace(GOOD, started=started), DAY, NOW)
-    assert old.outcome is Outcome.INCONCLUSIVE
-    assert re.search(said, old.reason)
-    assert [case.outcome for case in old.cases] == [Outcome.OK, Outcome.INCONCLUSIVE]
-    worse = replace(GOOD, outcome=Outcome.REGRESSION, started=started)
-    assert aged(worse, 1.0, NOW) is worse
+    ):
+        old = aged(replace(GOOD, started=started), DAY, NOW)
+        assert old.outcome is Outcome.INCONCLUSIVE
+        assert re.search(said, old.reason)
+        assert [case.outcome for case in old.cases] == [Outcome.OK, Outcome.INCONCLUSIVE]
+        worse = replace(GOOD, outcome=Outcome.REGRESSION, started=started)
+        assert aged(worse, 1.0, NOW) is worse
 
 
 def test_a_capture_stands_at_its_line_of_the_plan(keep: Keep) -> None:

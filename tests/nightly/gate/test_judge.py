@@ -147,18 +147,24 @@ logs = some.lists(some.floats(-0.3, 0.3), min_size=0, max_size=9)
 
 
 @given(first=logs, second=logs, same=some.sampled_from([True, False, None]))
-def test_whatever_is_measured_is_judged_and_explained(
+def test_whatever_is_measured_is_judged_and_no_sentence_claims_more_than_the_numbers(
     first: list[float], second: list[float], same: bool | None
 ) -> None:
     judged = timed(paired(first, second), same_work=same)
-    assert judged.reason.endswith(".")
+    words = judged.reason
+    assert words.endswith(".")
     assert judged.outcome is not None or same is None
     assert judged.pairs == len(first) + len(second)
+    low, high = (math.nan if end is None else end for end in (judged.low, judged.high))
+    assert ": not worse by" not in words or high < 0.03 + 1e-12
+    assert ": better, beyond" not in words or high < 0
+    assert judged.outcome is not OK or not math.isnan(low)
+    assert (judged.outcome is WORSE) is ("worse, beyond the threshold" in words)
     if judged.outcome is WORSE:
         assert judged.reproduced
         assert min(len(first), len(second)) >= 6
         assert (judged.change or 0) >= 0.03
-        assert (judged.low or 0) > 0
+        assert low > 0
 
 
 # In whole millionths: next to 1 there are floats below it that have no like above.

@@ -1,51 +1,48 @@
-"""The reports in the formats of others: golden files, and what readers of them demand."""
+"""Reports in the formats of others: golden files, what their readers demand, hostile words."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as some
 from lxml import etree
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_of
+from prometheus_client.parser import text_string_to_metric_families as prometheus_of
 
 from gate_night import FINE, NIGHT, SAME, SLOWER
 from published_schemas import schema
+from tracekit.nightly.gate.report import text as words
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import CAPTURE, Case, GateReport, Suite, of_night
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
-from tracekit.nightly.gate.report.text import (
-    annotations,
-    heading,
-    markdown,
-    sentences,
-    tables,
-    verdict,
-    verdicts,
-)
-from tracekit.nightly.history.night import Judged, Outcome
-
-GOLDENS = Path(__file__).parent / "goldens"
+from tracekit.nightly.history.night import LEADS, Judged, Outcome
+from tracekit.report.text import visible
 
 
 def terminal(report: GateReport) -> str:
     """Return what a terminal shows, cells with bars between them."""
-    rows = [*verdicts(report)]
-    for title, columns, cells in tables(report):
+    rows = [*words.verdicts(report)]
+    for title, columns, cells in words.tables(report):
         rows += [(f"{title}:",), columns, *cells]
     return "".join(f"{' | '.join(row)}\n" for row in rows)
 
 
-WRITERS: dict[str, Callable[[GateReport], bytes]] = {
-    "junit.xml": junit,
-    "sarif.json": lambda report: sarif(report, "0.1.0"),
-    "openmetrics.txt": openmetrics,
-    "markdown.md": lambda report: markdown(report).encode(),
-    "terminal.txt": lambda report: terminal(report).encode(),
-    "annotations.txt": lambda report: "".join(f"{each}\n" for each in annotations(report)).encode(),
+WRITERS: dict[str, Callable[[GateReport], str]] = {
+    "junit.xml": lambda report: junit(report).decode(),
+    "sarif.json": lambda report: sarif(report, "0.1.0").decode(),
+    "openmetrics.txt": lambda report: openmetrics(report).decode(),
+    "markdown.md": words.markdown,
+    "terminal.txt": terminal,
+    "annotations.txt": lambda report: "".join(f"{each}\n" for each in words.annotations(report)),
 }
 REPORT = of_night(NIGHT)
 PLACED = replace(
@@ -57,12 +54,10 @@ BARE = GateReport("", "", Outcome.INCONCLUSIVE, suites=(Suite("", Outcome.INCONC
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_the_report_is_what_the_golden_file_says(name: str, request: pytest.FixtureRequest) -> None:
-    written = WRITERS[name](PLACED)
-    if request.config.getoption("--update-goldens"):
-        GOLDENS.mkdir(exist_ok=True)
-        (GOLDENS / name).write_bytes(written)
-    assert written.decode() == (GOLDENS / name).read_text()
+def test_the_report_is_what_the_golden_file_says(
+    name: str, golden: Callable[[str, str], None]
+) -> None:
+    golden(f"goldens/{name}", WRITERS[name](PLACED))
 
 
 @pytest.mark.parametrize("report", [REPORT, BARE], ids=["night", "nothing"])
@@ -95,12 +90,11 @@ def test_an_alert_is_the_same_every_night_and_another_for_each_capture() -> None
     """Code scanning closes what an upload of the same category has no more."""
     twin = replace(REPORT.suites[0], name="twin")
     later = replace(REPORT, subject="other", title="Another", suites=(REPORT.suites[0], twin))
-    first, second = logged(REPORT), logged(later)
+    first, second, good = logged(REPORT), logged(later), logged(of(SAME))
     assert [each["ruleIndex"] for each in second["results"]] == [0, 0]
     [known] = [each["partialFingerprints"] for each in first["results"]]
     same, other = [each["partialFingerprints"] for each in second["results"]]
     assert (same == known, other == known) == (True, False)
-    good = logged(of(SAME))
     assert good["results"] == []
     ids = {each["automationDetails"]["id"] for each in (first, second, good)}
     assert ids == {"tracekit/attention/"}
@@ -128,25 +122,27 @@ def test_sarif_is_successful_unless_the_night_failed_and_its_times_are_utc() -> 
 
 def samples(report: GateReport) -> dict[str, list[Any]]:
     """Read the text as the official client does: samples by family."""
-    text = openmetrics(report).decode()
-    return {family.name: family.samples for family in openmetrics_of(text)}
+    return {each.name: each.samples for each in openmetrics_of(openmetrics(report).decode())}
 
 
-@pytest.mark.parametrize(
-    ("unit", "value", "family", "written"),
-    [
+def test_values_are_in_base_units_and_what_is_not_known_is_no_sample() -> None:
+    for unit, value, family, written in (
         ("ns", 2_500_000_000.0, "value_seconds", 2.5),
         ("ratio", 0.25, "value_ratio", 0.25),
         ("bytes", 4096.0, "value_bytes", 4096.0),
         ("Hz", 1.4e9, "value_hertz", 1.4e9),
         ("furlongs/fortnight", 2.0, "value", 2.0),
-    ],
-)
-def test_values_are_in_base_units(unit: str, value: float, family: str, written: float) -> None:
-    (sample,) = samples(of(Judged("m", unit, "lower", candidate=value)))[f"tracekit_gate_{family}"]
-    assert sample.value == pytest.approx(written)
-    assert sample.labels["side"] == "candidate"
-    assert sample.labels.get("unit") == (unit if family == "value" else None)
+    ):
+        found = samples(of(Judged("m", unit, "lower", candidate=value)))
+        (sample,) = found[f"tracekit_gate_{family}"]
+        assert sample.value == pytest.approx(written)
+        assert sample.labels["side"] == "candidate"
+        assert sample.labels.get("unit") == (unit if family == "value" else None)
+    # Prometheus would take a zero for a value.
+    judged = Judged("m", "ns", "lower", outcome=Outcome.INCONCLUSIVE, reason="Too few pairs.")
+    names = samples(of(judged, outcome=Outcome.INCONCLUSIVE)).keys()
+    assert not {each for each in names if "_value" in each or "_change" in each}
+    assert "tracekit_gate_metric_outcome" in names
 
 
 def test_a_change_by_difference_is_in_the_metrics_unit_and_written_once() -> None:
@@ -157,21 +153,130 @@ def test_a_change_by_difference_is_in_the_metrics_unit_and_written_once() -> Non
     assert values == [[pytest.approx(each)] for each in (0.002, 0.001, 0.003, 0.001)]
 
 
-def test_what_is_not_known_is_no_sample() -> None:
-    """Prometheus would take a zero for a value."""
-    judged = Judged("m", "ns", "lower", outcome=Outcome.INCONCLUSIVE, reason="Too few pairs.")
-    names = samples(of(judged, outcome=Outcome.INCONCLUSIVE)).keys()
-    assert not {each for each in names if "_value" in each or "_change" in each}
-    assert "tracekit_gate_metric_outcome" in names
+def test_a_terminal_gets_the_verdict_in_a_line_and_a_case_is_a_sentence() -> None:
+    assert words.verdict(REPORT) == words.heading(REPORT)
+    assert words.verdict(replace(REPORT, reason="Too long. " * 20)) == "Failed: serve"
+    assert words.verdict(GateReport("t", "s", Outcome.OK)) == "OK"
+    told = Case("a", "m", "metric", Outcome.OK, "it is so")
+    failed = Case("a", CAPTURE, "capture", Outcome.FAILED, "no GPU")
+    found = [words.sentences(each) for each in (told, replace(told, message=""), failed)]
+    assert found == ["m: It is so.", "m: Ok.", "No GPU."]
 
 
-def test_a_terminal_gets_the_verdict_in_a_line() -> None:
-    assert verdict(REPORT) == heading(REPORT)
-    assert verdict(replace(REPORT, reason="Too long. " * 20)) == "Failed: serve"
-    assert verdict(GateReport("t", "s", Outcome.OK)) == "OK"
+ENDINGS = some.sampled_from([*Outcome, None])
+CAPTURES = some.lists(some.tuples(ENDINGS, some.lists(ENDINGS, max_size=3)), max_size=2)
 
 
-def test_a_case_is_a_sentence_that_stands_alone() -> None:
-    assert sentences(Case("a", "m", "metric", Outcome.OK, "it is so")) == "m: It is so."
-    assert sentences(Case("a", "m", "metric", Outcome.OK)) == "m: Ok."
-    assert sentences(Case("a", CAPTURE, "capture", Outcome.FAILED, "no GPU")) == "No GPU."
+@given(CAPTURES, ENDINGS, some.booleans())
+def test_every_surface_says_how_a_night_ended(
+    captures: list[tuple[Outcome | None, list[Outcome | None]]],
+    ended: Outcome | None,
+    partial: bool,
+) -> None:
+    entries = [
+        replace(
+            *(FINE,), capture=f"c{at}", outcome=own,
+            judged=tuple(replace(SLOWER, metric=f"m{place}", outcome=each, gated=each is not None)
+                         for place, each in enumerate(metrics)),
+        )
+        for at, (own, metrics) in enumerate(captures)
+    ]  # fmt: skip
+    night = replace(NIGHT, entries=tuple(entries), outcome=ended, partial=partial)
+    report = of_night(night)
+    outcome = str(report.outcome)
+    assert words.heading(report).startswith(LEADS[report.outcome])
+    assert LEADS[report.outcome] in words.markdown(report).splitlines()[0]
+    assert msgspec.json.decode(msgspec.json.encode(report))["outcome"] == outcome
+    assert _of_junit(report) == {each.outcome for each in report.cases if each.outcome}
+    [own] = [each for each in samples(report)["tracekit_gate_outcome"] if each.value == 1]
+    assert own.labels["outcome"] == logged(report)["properties"]["outcome"] == outcome
+    worse = [each for each in report.cases if each.outcome is Outcome.REGRESSION]
+    told = [each for each in words.annotations(report) if each.startswith("::error title=Regr")]
+    assert len(told) == len(logged(report)["results"]) == len(worse)
+    assert outcome in {row[0] for row in words.verdicts(report)}
+
+
+def _of_junit(report: GateReport) -> set[Outcome]:
+    """Return the outcomes that a reader of JUnit can tell apart, skipped ones by their type."""
+    tags = {"failure": Outcome.REGRESSION, "error": Outcome.FAILED}
+    found: set[Outcome] = set()
+    for case in etree.fromstring(junit(report)).iter("testcase"):
+        [tag] = [each for each in case if each.tag in {*tags, "skipped"}] or [None]
+        found.add(Outcome.OK if tag is None else Outcome(tag.get("type")))
+        assert tag is None or tags.get(tag.tag, Outcome(tag.get("type"))) in found
+    return found
+
+
+# Any text comes back out of every format, and breaks none of them.
+HOSTILE = [
+    *("]]>", "<script>&amp;", "a\nb\r\n::error::c", "\x00\x1b[31m\x7f", "\ud800", "\ufffe\uffff"),
+    *("👩‍🚀 ü", 'a"b\\n{x="y"} 1', "| a | `b` |", "#1 @all ![x](y)", "1. one", "- - -", "==="),
+    *("%0A,:", "# EOF", "&#x3c;", "", " "),
+]
+TEXTS = some.one_of(some.sampled_from(HOSTILE), some.text(some.characters(exclude_categories=[])))
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+_XML = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
+
+
+def filled(text: str) -> GateReport:
+    """Return a report in which every text is this one."""
+    metric = Case(text, text, "metric", Outcome.REGRESSION, text, text, candidate=1.0)
+    finding = Case(text, text, "finding", None, text, severity=text)
+    suite = Suite(text, Outcome.REGRESSION, text, (metric, finding), {"workload": text})
+    facts = {"chip": text, "mlx": text}
+    more = dict.fromkeys(("plan", "machine", "commit", "file"), text)
+    return GateReport(
+        text, text, Outcome.REGRESSION, text, (suite,), facts, warnings=(text,), **more
+    )  # fmt: skip
+
+
+def shown(tokens: list[Token] | None) -> str:
+    """Return what a reader of rendered Markdown sees: text alone."""
+    assert tokens is not None
+    assert {each.type for each in tokens} <= {"text", "text_special", "softbreak"}
+    return "".join(each.content for each in tokens)
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_a_machine_reads_back_what_can_be_seen(text: str) -> None:
+    report, said = filled(text), words.said(text)
+    root = etree.fromstring(junit(report))
+    assert root[0].get("name") == visible(text).translate(_XML)
+    (failure,) = root.iter("failure")
+    assert said.translate(_XML) in failure.get("message", "")
+    written = openmetrics(report).decode()
+    for families in (openmetrics_of, prometheus_of):
+        found = {each.name: each for each in families(written)}
+        (sample,) = found["tracekit_gate_pairs"].samples
+        assert sample.labels["metric"] == sample.labels["chip"] == said
+    (result,) = logged(report)["results"]
+    assert result["message"]["text"].startswith(f"{said}: ")
+    assert re.fullmatch(r"[^\s/]+", result["ruleId"])
+
+
+@settings(deadline=None)
+@given(TEXTS)
+@example("1. one")
+def test_markdown_shows_it_as_it_is_wherever_it_stands(text: str) -> None:
+    line = words.escaped(text)
+    assert "\n" not in line
+    assert shown(MARKDOWN.parseInline(line)[0].children) == words.said(text)
+    kinds = {each.type for each in MARKDOWN.parse(line)}
+    assert kinds <= {"paragraph_open", "inline", "paragraph_close"}
+    rows = [each for each in MARKDOWN.parse(words.markdown(filled(text))) if each.type == "tr_open"]
+    assert len(rows) == 2, "a head and one metric, whatever stands in the cells"
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_an_annotation_is_one_line_that_reads_back(text: str) -> None:
+    said, (line,) = words.said(text), words.annotations(filled(text))
+    assert line.splitlines() == [line]
+    command = re.fullmatch(r"::error ([^:]*)::(.*)", line)
+    assert command is not None
+    decoded = command[2].replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%")
+    assert decoded.startswith(f"{said}: ")
+    properties = dict(each.split("=", 1) for each in command[1].split(","))
+    title = properties["title"].replace("%3A", ":").replace("%2C", ",").replace("%25", "%")
+    assert title == f"Regression: {said}, {said}"

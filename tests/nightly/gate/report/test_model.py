@@ -1,0 +1,152 @@
+"""A night, and a comparison of runs, as a gate reports them: what is missing is never good."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gate_night import DECODE, FINE, FOLLOWED, NIGHT, SAME
+from tracekit.analysis.result import Better
+from tracekit.analysis.rule import Evidence, Finding, Severity
+from tracekit.compare.compare import Comparison
+from tracekit.compare.differences import Became, Condition, FindingChange
+from tracekit.compare.spread import Limits
+from tracekit.compare.verdicts import Change, Verdict
+from tracekit.nightly.gate.report.junit import junit
+from tracekit.nightly.gate.report.model import of_comparison, of_night
+from tracekit.nightly.history.night import Night, Outcome, TracedFinding
+from tracekit.nightly.plan.plan import Capture, NightPlan
+
+GOOD = replace(NIGHT, entries=(FINE,), outcome=Outcome.OK, reason="Nothing is worse.")
+CAPTURE = Capture("decode", "paged", fail_on=("pipeline-churn",))
+PLAN = NightPlan("attention", Path("tracekit.toml"), (CAPTURE,), Path("nights"), "sqlite:///h.db")
+
+
+@pytest.mark.parametrize(
+    "night",
+    [
+        pytest.param(replace(GOOD, outcome=None), id="still-running"),
+        pytest.param(replace(GOOD, entries=()), id="no-capture"),
+        pytest.param(replace(GOOD, partial=True), id="partial"),
+        pytest.param(replace(GOOD, entries=(FINE, replace(FINE, outcome=None))), id="cut-off"),
+        pytest.param(replace(GOOD, entries=(replace(FINE, judged=()),)), id="no-metric"),
+        pytest.param(replace(GOOD, entries=(replace(FINE, judged=(FOLLOWED,)),)), id="followed"),
+    ],
+)
+def test_what_is_missing_is_inconclusive(night: Night) -> None:
+    report = of_night(night)
+    assert report.outcome is Outcome.INCONCLUSIVE
+    assert report.reason
+    assert any(each.outcome is Outcome.INCONCLUSIVE for each in report.cases)
+
+
+def test_a_night_is_ok_beside_what_is_followed_and_a_failed_one_says_so_in_a_case() -> None:
+    followed = replace(FINE, capture="watched", judged=(FOLLOWED,))
+    report = of_night(replace(GOOD, entries=(FINE, followed)))
+    assert (report.outcome, report.reason) == (Outcome.OK, "Nothing is worse.")
+    assert report.title == "Night 2026-11-20T02-30-00-abcd of attention"
+    assert [(each.name, each.outcome) for each in report.suites[1].cases] == [
+        ("capture", Outcome.OK),
+        ("memory_peak", None),
+    ]
+    night = replace(NIGHT, entries=(), reason="The worktree could not be made.")
+    (case,) = of_night(night).cases
+    assert (case.suite, case.kind, case.outcome) == ("attention", "capture", Outcome.FAILED)
+    assert case.message == "The worktree could not be made."
+
+
+def test_a_finding_decides_where_the_plan_says_so() -> None:
+    worse = replace(DECODE, judged=(SAME,), reason="pipeline-churn was found.")
+    night = replace(NIGHT, entries=(worse,), outcome=Outcome.REGRESSION)
+    with_plan, without = of_night(night, PLAN), of_night(night)
+    assert [(each.name, each.outcome) for each in with_plan.suites[0].cases] == [
+        ("tokens_per_second", Outcome.OK),
+        ("pipeline-churn", Outcome.REGRESSION),
+    ]
+    assert [(each.name, each.outcome) for each in without.suites[0].cases] == [
+        ("capture", Outcome.REGRESSION),
+        ("tokens_per_second", Outcome.OK),
+        ("pipeline-churn", None),
+    ]
+    for rule, traces, reference in (
+        *(("pipeline-churn", 2, 1), ("pipeline-churn", 0, 0), ("gpu-idle", 2, 0)),
+    ):
+        found = TracedFinding(rule, "", "note", traces, 2, in_reference=reference)
+        night = replace(NIGHT, entries=(replace(DECODE, findings=(found,)),))
+        (case,) = [each for each in of_night(night, PLAN).cases if each.kind == "finding"]
+        assert case.outcome is None
+
+
+def test_links_name_no_folders_of_a_person_and_times_that_are_none_are_left_out() -> None:
+    for folder, target in (("", "decode"), ("/Users/ada/nights/n1", "n1/decode")):
+        links = of_night(replace(NIGHT, folder=folder)).links
+        assert links[0].target == f"{target}/c-1/report.html"
+    [pair, *_] = DECODE.pairs
+    broken = replace(pair, before=replace(pair.before, at="soon"))
+    undated = replace(NIGHT, entries=(replace(DECODE, pairs=(broken,)),))
+    assert of_night(undated).suites[0].seconds == 0
+
+
+SLOWER = Change(
+    "step_p50", "ns", Better.LOWER, 1e6, 1.1e6, Verdict.WORSE, 0.1, 0.08, 0.12, deciding=True,
+    values_before=(1.0, 2.0, 3.0), values_after=(1.0, 2.0), measured=0.1,
+)  # fmt: skip
+IDLE = Change(
+    "gpu_idle_ratio", "ratio", Better.LOWER, 0.2, 0.25, Verdict.UNCLEAR, 0.05, -0.1, 0.2,
+    relative=False, reason="the interval is too wide", measured=0.05,
+)  # fmt: skip
+COUNT = Change(
+    "compiles", "count", Better.LOWER, 1.0, 1.0, Verdict.SAME, 0.0, relative=False, measured=0.0
+)
+WINDOW = Evidence("gpu_intervals", 10, 20, "a gap")
+FINDING = Finding("idle-gaps", Severity.WARNING, "Gaps.", "Fill them.", evidence=(WINDOW,))
+COMPARED = Comparison(
+    ("monday",), ("tuesday",), Verdict.WORSE, "step_p50 is worse.",
+    changes=(SLOWER, IDLE, COUNT),
+    findings=(FindingChange("idle-gaps", Became.APPEARED, Severity.WARNING, None, FINDING, 0, 1),),
+    kernels=(), environment=(),
+    conditions=(Condition("after", "gpu-downclocked", "the clock was low"),),
+    limits=Limits(threshold=0.05),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outcome"),
+    [
+        (Verdict.WORSE, Outcome.REGRESSION),
+        (Verdict.UNCLEAR, Outcome.INCONCLUSIVE),
+        (None, Outcome.INCONCLUSIVE),
+        (Verdict.SAME, Outcome.OK),
+        (Verdict.BETTER, Outcome.OK),
+    ],
+)
+def test_verdicts_are_outcomes(verdict: Verdict | None, outcome: Outcome) -> None:
+    whole = verdict or Verdict.UNCLEAR
+    change = replace(SLOWER, verdict=verdict, change=verdict and 0.1, reason="none has it")
+    report = of_comparison(replace(COMPARED, verdict=whole, changes=(change,)))
+    assert report.outcome is report.suites[0].outcome is outcome
+    [case] = [case for case in report.cases if case.kind == "metric"]
+    assert case.outcome is outcome
+    assert verdict or case.message == "none has it"
+
+
+def test_what_a_night_and_a_comparison_become_is_in_golden_files(
+    golden: Callable[[str, str], None],
+) -> None:
+    """Only what decides has an outcome; a count changes by one at least."""
+    compared = of_comparison(COMPARED, {"chip": "Apple M1", "mlx": None, "cores": 8}, "paged")
+    for name, report in (("comparison", compared), ("night", of_night(NIGHT))):
+        text = msgspec.json.format(msgspec.json.encode(report)).decode()
+        golden(f"goldens/{name}.json", f"{text}\n")
+
+
+def test_a_part_says_no_more_than_the_whole() -> None:
+    """Where a hot machine may be all that it is, no report calls it a regression."""
+    blamed = replace(COMPARED, verdict=Verdict.UNCLEAR, reason="step_p50 worse, but it was hot.")
+    report = of_comparison(blamed)
+    metric = next(report.cases)
+    assert metric.outcome is report.outcome is Outcome.INCONCLUSIVE
+    assert metric.message.endswith("worse. step_p50 worse, but it was hot.")
+    assert b"failure type" not in junit(report)
