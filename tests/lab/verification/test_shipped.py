@@ -2,13 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
-import numpy as np
 import pytest
 
 from tracekit.base.errors import ToolError
@@ -16,18 +13,16 @@ from tracekit.base.files import shipped
 from tracekit.lab.msl.emulation import generated
 from tracekit.lab.msl.lint import Lint, find_clang, lint
 from tracekit.lab.msl.program import Order
-from tracekit.lab.verification.check import Check, Declared, check_subjects
-from tracekit.lab.verification.shipped import shipped_check, shipped_names, trapped
+from tracekit.lab.verification.check import check_subjects
+from tracekit.lab.verification.shipped import shipped_check, shipped_names
 from tracekit.lab.verification.verify import (
     Outcome,
-    Question,
     Subject,
     all_written,
     orders_agree,
     verify,
     within_bound,
 )
-from tracekit.ops.attention.metal import Kernel, paged_decode, plan
 
 pytestmark = pytest.mark.usefixtures("compiled_kernels")
 
@@ -119,16 +114,6 @@ def test_a_barrier_less_is_seen(change: Callable[[Change], None], name: str, num
     assert Outcome.DEFECT in {verdict.outcome for verdict in verdicts}
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_divergent_barrier_is_seen(change: Callable[[Change], None], name: str) -> None:
-    last = len(BARRIER.findall(_text(name))) - 1
-    some = "if (thread_position_in_threadgroup.x >= 32) {{ {} }}"
-    change(partial(_nth, last, some.format))
-    (found,) = verify(_subject(name), (Order.ASCENDING,)).defects
-    assert found.question is Question.SYNCHRONISATION
-    assert "divergent threadgroup_barrier" in found.detail
-
-
 LENGTH = "context_lens[sequence]"
 
 
@@ -151,23 +136,3 @@ def test_an_index_off_by_one_is_seen(
 ) -> None:
     change(lambda body: body.replace(right, wrong))
     assert verify(_subject(name), (Order.ASCENDING,)).defects != ()
-
-
-def _with_page(kernel: Kernel, page: int) -> Check:
-    """Return a check in which one page that is used has another number."""
-    problem = trapped("float16", 64, 16, 1, 2)
-    tables = np.array(problem.block_tables)
-    tables[5, 2] = page
-    wrong = replace(problem, block_tables=mx.array(tables))
-    how = plan(wrong, kernel=kernel)
-    run = partial(paged_decode, wrong, scale=0.125, how=how)
-    return Check(run=run, expected=np.zeros(problem.q.shape), bound=1.0)
-
-
-@pytest.mark.parametrize(("kernel", "page"), [("grouped", 28), ("per-head", -1), ("barriers", 28)])
-def test_a_page_that_is_not_there_is_seen(kernel: Kernel, page: int) -> None:
-    declared = Declared("page", Path(__file__), partial(_with_page, kernel))
-    (subject,) = check_subjects(declared, {"page": page}, 0)
-    (found,) = verify(subject).defects
-    assert found.question is Question.BOUNDS
-    assert re.search(r"of buffer '[kv]_pages' \(57344 bytes\)", found.detail)
