@@ -8,7 +8,7 @@ from tracekit.workload.workload import Step
 
 
 class Hand:
-    """A clock that only subjects move, and the names of those that moved it."""
+    """A clock that only its subjects move, and the names of those that moved it."""
 
     def __init__(self) -> None:
         self.now, self.calls = 0, list[str]()
@@ -16,36 +16,32 @@ class Hand:
     def read(self) -> int:
         return self.now
 
+    def subject(
+        self,
+        name: str,
+        takes: int,
+        *,
+        family: str = "decode",
+        fails_after: int = 1 << 60,
+        error: Callable[[], BaseException] = lambda: RuntimeError("the kernel is broken"),
+        **kinds: bool,
+    ) -> Subject:
+        """Return a subject whose calls take `takes` nanoseconds of this clock's time.
 
-def literal_subject(
-    hand: Hand,
-    name: str,
-    takes: int,
-    *,
-    naive: bool = False,
-    paged: bool = False,
-    family: str = "decode",
-    fails_after: int | None = None,
-    error: Callable[[], BaseException] = lambda: RuntimeError("the kernel is broken"),
-) -> Subject:
-    """Return a subject whose calls take `takes` nanoseconds of the hand's time.
+        After `fails_after` steps it raises what `error` makes.
+        """
 
-    After `fails_after` steps it raises what `error` makes.
-    """
-    steps: list[int] = []
+        def submit() -> int:
+            if self.calls.count(name) >= fails_after:
+                raise error()
+            self.calls.append(name)
+            return 1
 
-    def submit() -> int:
-        if fails_after is not None and len(steps) >= fails_after:
-            raise error()
-        steps.append(1)
-        hand.calls.append(name)
-        return 1
+        def wait(calls: int) -> None:
+            self.now += calls * takes
 
-    def wait(calls: int) -> None:
-        hand.now += calls * takes
+        def prepare(_: Any) -> Prepared:
+            step = Step(submit, wait, backend="cpu", tokens=4, bytes_unique=1000, flops=10)
+            return Prepared(step, lambda calls: calls, 1000, 2, 16, error=0.5)
 
-    def prepare(_: Any) -> Prepared:
-        step = Step(submit=submit, wait=wait, backend="cpu", tokens=4, bytes_unique=1000, flops=10)
-        return Prepared(step, lambda calls: calls, 1000, 2, 16, error=0.5)
-
-    return Subject(name, "attention", family, "literal", prepare, naive=naive, paged=paged)
+        return Subject(name, "attention", family, "literal", prepare, **kinds)

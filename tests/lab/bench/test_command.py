@@ -8,7 +8,7 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from bench_subjects import Hand, literal_subject
+from bench_subjects import Hand
 from tracekit.base.errors import InterruptedRunError, ToolError
 from tracekit.cli import bench
 from tracekit.lab.bench.inputs import Shape
@@ -49,8 +49,8 @@ def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
 def test_a_failing_subject_is_shown_and_ends_in_three(capsys: pytest.CaptureFixture[str]) -> None:
     hand = Hand()
     subjects = [
-        literal_subject(hand, "broken", 10_000_000, fails_after=0),
-        literal_subject(hand, "sound", 10_000_000),
+        hand.subject("broken", 10_000_000, fails_after=0),
+        hand.subject("sound", 10_000_000),
     ]
     done = run_bench(Shape(), Settings(), subjects=subjects, clock=hand.read)
     bench._show(done)
@@ -69,7 +69,7 @@ def test_an_interrupted_bench_ends_in_130_and_says_where_its_samples_are(
     steps: int, hint: str
 ) -> None:
     hand = Hand()
-    stopped = literal_subject(hand, "A", 10_000_000, fails_after=steps, error=KeyboardInterrupt)
+    stopped = hand.subject("A", 10_000_000, fails_after=steps, error=KeyboardInterrupt)
     done = run_bench(Shape(), Settings(), subjects=[stopped], clock=hand.read)
     with pytest.raises(InterruptedRunError) as caught:
         bench._end(done, Path("b.json"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench_subjects import Hand, literal_subject
+from bench_subjects import Hand
 from tracekit.base import as_json
 from tracekit.base.errors import InputError
 from tracekit.lab.bench.document import (
@@ -84,22 +84,22 @@ def test_rounds_share_the_budget_and_are_enough_for_an_interval(
 
 def test_samples_are_what_the_clock_says_and_all_of_them_are_kept() -> None:
     hand = Hand()
-    (row,) = bench(hand, literal_subject(hand, "slow", 30 * MS)).rows
+    (row,) = bench(hand, hand.subject("slow", 30 * MS)).rows
     assert (row.state, row.micro.samples, row.micro.calls) == ("measured", (30e6,) * 8, 1)
     assert row.macro.summary.median == 30e6
     rates = (row.tokens_per_s, row.gb_per_s, row.intensity)
     assert rates == pytest.approx((4 / 0.03, 1000 / 30e6, 0.01))
-    (row,) = bench(hand, literal_subject(hand, "quick", 2 * MS)).rows
+    (row,) = bench(hand, hand.subject("quick", 2 * MS)).rows
     assert (row.micro.calls, set(row.micro.samples)) == (10, {2e6})
     # a step of 10 ms, and a chain of two such calls
     effort = Effort(warmup=1, repetitions=100, budget=0.3)
-    (row,) = bench(hand, literal_subject(hand, "one", 10 * MS), effort=effort).rows
+    (row,) = bench(hand, hand.subject("one", 10 * MS), effort=effort).rows
     assert (row.micro.calls, row.micro.summary.count) == (2, 10)
 
 
 def test_subjects_take_turns_forwards_and_backwards() -> None:
     hand = Hand()
-    bench(hand, *(literal_subject(hand, name, 10 * MS) for name in "ABC"))
+    bench(hand, *(hand.subject(name, 10 * MS) for name in "ABC"))
     assert "".join(hand.calls) == "AABBCC" + "ABCCBA" * 4
 
 
@@ -107,9 +107,9 @@ def test_ratios_are_of_those_of_one_family_only() -> None:
     hand = Hand()
     done = bench(
         hand,
-        literal_subject(hand, "fused", 10 * MS),
-        literal_subject(hand, "naive", 40 * MS, naive=True),
-        literal_subject(hand, "norm", 10 * MS, family="norm"),
+        hand.subject("fused", 10 * MS),
+        hand.subject("naive", 40 * MS, naive=True),
+        hand.subject("norm", 10 * MS, family="norm"),
         against="fused",
     )
     fused, naive, norm = done.rows
@@ -117,7 +117,7 @@ def test_ratios_are_of_those_of_one_family_only() -> None:
     assert naive.against == Comparison("fused", 0.25, 0.25, 0.25, 8)
     assert (naive.speed_up, norm.speed_up) == (None, None)
     assert (fused.against, norm.against) == (None, None)
-    still = bench(hand, literal_subject(hand, "A", 0), literal_subject(hand, "B", 0), against="B")
+    still = bench(hand, hand.subject("A", 0), hand.subject("B", 0), against="B")
     assert still.rows[0].against.reason == "a sample took no time that this clock can see"
     assert (still.rows[0].gb_per_s, still.rows[0].tokens_per_s) == (None, None)
 
@@ -133,8 +133,8 @@ def test_one_that_fails_ends_no_other() -> None:
     hand = Hand()
     broken, sound, huge = bench(
         hand,
-        literal_subject(hand, "broken", 10 * MS, fails_after=2 + 2),
-        literal_subject(hand, "sound", 10 * MS),
+        hand.subject("broken", 10 * MS, fails_after=2 + 2),
+        hand.subject("sound", 10 * MS),
         raising(MemoryError()),
     ).rows
     assert (broken.state, len(broken.micro.samples), len(sound.micro.samples)) == ("partial", 2, 8)
@@ -142,7 +142,7 @@ def test_one_that_fails_ends_no_other() -> None:
     done = bench(hand, raising(Unavailable("it needs Metal")))
     assert (done.rows[0].state, done.rows[0].reason) == ("unavailable", "it needs Metal")
     assert done.failures == []
-    against = bench(hand, raising(ValueError()), literal_subject(hand, "A", MS), against="raises")
+    against = bench(hand, raising(ValueError()), hand.subject("A", MS), against="raises")
     assert against.rows[1].against.reason == "raises was not measured"
     assert against.failures == ["raises"]
 
@@ -151,10 +151,10 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
     hand = Hand()
     done = bench(
         hand,
-        literal_subject(hand, "first", 10 * MS, family="earlier"),
-        literal_subject(hand, "second", 10 * MS),
-        literal_subject(hand, "third", 10 * MS, fails_after=2 + 1, error=KeyboardInterrupt),
-        literal_subject(hand, "never", 10 * MS, family="later"),
+        hand.subject("first", 10 * MS, family="earlier"),
+        hand.subject("second", 10 * MS),
+        hand.subject("third", 10 * MS, fails_after=2 + 1, error=KeyboardInterrupt),
+        hand.subject("never", 10 * MS, family="later"),
     )
     assert done.interrupted
     assert [(row.name, row.state, len(row.micro.samples)) for row in done.rows] == [
@@ -168,10 +168,10 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
 def done() -> Bench:
     hand = Hand()
     subjects = [
-        literal_subject(hand, "paged", 10 * MS, paged=True),
-        literal_subject(hand, "naive", 40 * MS, naive=True),
-        literal_subject(hand, "broken", 1, fails_after=0),
-        literal_subject(hand, "norm-separate", 10 * MS, family="norm"),
+        hand.subject("paged", 10 * MS, paged=True),
+        hand.subject("naive", 40 * MS, naive=True),
+        hand.subject("broken", 1, fails_after=0),
+        hand.subject("norm-separate", 10 * MS, family="norm"),
     ]
     return bench(hand, *subjects, against="naive", effort=Effort(1, 8, 1000))
 

@@ -103,21 +103,15 @@ def test_a_single_sequence_is_split_in_parts_that_keep_256_tokens() -> None:
     assert plan(_sized(tokens=32768)).partitions == 32
 
 
-@pytest.mark.parametrize(
-    ("threadgroups", "longest", "partitions"),
-    [(1, 0, 1), (1, 511, 1), (1, 512, 2), (1, 10**6, 64), (128, 4096, 2), (255, 4096, 2),
-     (256, 4096, 1), (1000, 10**6, 1)],
-)  # fmt: skip
-def test_partitions(threadgroups: int, longest: int, partitions: int) -> None:
-    assert partitions_for(threadgroups, longest) == partitions
+def test_partitions_keep_256_tokens_and_fill_the_device() -> None:
+    alone = (0, 511, 512, 10**6)
+    assert [partitions_for(1, longest) for longest in alone] == [1, 1, 2, 64]
+    assert [partitions_for(groups, 4096) for groups in (128, 255, 256, 1000)] == [2, 2, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("group", "hd_tile", "heads"),
-    [(1, 8, 1), (8, 8, 8), (9, 8, 5), (16, 8, 8), (11, 8, 6), (4, 16, 4), (5, 16, 3), (8, 16, 4)],
-)
-def test_heads_are_shared_out_evenly(group: int, hd_tile: int, heads: int) -> None:
-    assert heads_at_once(group, hd_tile) == heads
+def test_heads_are_shared_out_evenly() -> None:
+    assert [heads_at_once(group, 8) for group in (1, 8, 9, 16, 11)] == [1, 8, 5, 8, 6]
+    assert [heads_at_once(group, 16) for group in (4, 5, 8)] == [4, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -173,10 +167,10 @@ def test_what_cannot_be_had_is_one_sentence(asked: dict[str, object], sentence: 
     assert sentence in caught.value.message
 
 
-@pytest.mark.parametrize("kernel", ["grouped", "per-head"])
-def test_threadgroup_memory_is_checked_before_metal_refuses(kernel: str) -> None:
+def test_threadgroup_memory_is_checked_before_metal_refuses() -> None:
     problem = _sized(head_dim=256)
-    with pytest.raises(UsageError, match="bytes of threadgroup memory") as caught:
-        plan(problem, kernel=kernel, threadgroup=1024)
-    most = int(caught.value.hint.split()[3])
-    assert plan(problem, kernel=kernel, threadgroup=most).threadgroup == most
+    for kernel in ("grouped", "per-head"):
+        with pytest.raises(UsageError, match="bytes of threadgroup memory") as caught:
+            plan(problem, kernel=kernel, threadgroup=1024)
+        most = int(caught.value.hint.split()[3])
+        assert plan(problem, kernel=kernel, threadgroup=most).threadgroup == most

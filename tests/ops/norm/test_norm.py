@@ -28,19 +28,10 @@ from tracekit.ops.norm import (
 MOST = {mx.float32: 1e-5, mx.float16: 2e-3, mx.bfloat16: 2e-2}
 
 
-@pytest.mark.parametrize(
-    ("rows", "dims", "tile"),
-    [
-        (1, 64, Tile(1, 4)),
-        (2, 64, Tile(2, 4)),
-        (3, 66, Tile(4, 1)),
-        (8, 63, Tile(8, 1)),
-        (9, 4096, Tile(8, 4)),
-        (1000, 4096, Tile(8, 4)),
-    ],
-)
-def test_the_tile_holds_all_rows_if_it_can(rows: int, dims: int, tile: Tile) -> None:
-    assert tile_of(draw_norm_problem(rows, dims, 2, dtype=mx.float16)) == tile
+def test_the_tile_holds_all_rows_if_it_can() -> None:
+    shapes = [(1, 64), (2, 64), (3, 66), (8, 63), (9, 4096), (1000, 4096)]
+    tiles = [tile_of(draw_norm_problem(*shape, 2, dtype=mx.float16)) for shape in shapes]
+    assert tiles == [*(Tile(1, 4), Tile(2, 4), Tile(4, 1), Tile(8, 1)), *[Tile(8, 4)] * 2]
 
 
 @pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
@@ -50,9 +41,9 @@ def test_without_metal_the_kernel_says_what_to_do_instead() -> None:
     assert "compiled" in caught.value.hint
 
 
-@pytest.mark.parametrize(("rows", "dims", "outputs"), [(3, 100, 5), (2, 7, 3), (1, 3, 1)])
-def test_the_name_is_the_one_that_mlx_gives(rows: int, dims: int, outputs: int) -> None:
-    problem = draw_norm_problem(rows, dims, outputs, dtype=mx.bfloat16)
+@pytest.mark.parametrize("sizes", [(3, 100, 5), (2, 7, 3), (1, 3, 1)], ids=str)
+def test_the_name_is_the_one_that_mlx_gives(sizes: tuple[int, int, int]) -> None:
+    problem = draw_norm_problem(*sizes, dtype=mx.bfloat16)
 
     def call(*arrays: mx.array) -> mx.array:
         return fused_kernel(NormProblem(*arrays))

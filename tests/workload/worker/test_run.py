@@ -56,29 +56,6 @@ def test_a_whole_life(make_spec: MakeSpec, finish: Finish) -> None:
         assert step.phase != "steady" or step.start >= report.phases[-1].start
 
 
-def test_asked_to_stop_it_finishes_its_step(make_spec: MakeSpec, start: Start, when: When) -> None:
-    spec = make_spec(repeats=1_000_000)
-    worker = start()
-    when(lambda report: count(report, "steady") >= 3)
-    worker.send_signal(signal.SIGTERM)
-    assert worker.wait(30) == 130
-    report = saved(spec)
-    assert (report.state, report.complete) == ("interrupted", True)
-    assert count(report, "steady") >= 3
-
-
-def test_killed_it_loses_no_step(make_spec: MakeSpec, start: Start, when: When) -> None:
-    spec = make_spec(repeats=1_000_000)
-    worker = start()
-    seen = when(lambda report: count(report, "steady") >= 20)
-    worker.send_signal(signal.SIGKILL)
-    assert worker.wait(30) == -signal.SIGKILL
-    report = fold(spec.journal)
-    assert report.steps[: len(seen.steps)] == seen.steps
-    assert (report.state, report.complete, report.unreadable) == ("steady", False, 0)
-    assert report.phases[-1].end == report.steps[-1].completed
-
-
 def test_a_step_that_raises_is_told_in_words(make_spec: MakeSpec, finish: Finish) -> None:
     spec = make_spec(naps_that(step='1 / 0 if made == 4 else ""'))
     code, complaint = finish()
@@ -88,14 +65,6 @@ def test_a_step_that_raises_is_told_in_words(make_spec: MakeSpec, finish: Finish
     report = saved(spec)
     assert (report.state, report.complete, report.error) == ("failed", True, why)
     assert code == report.exit_code == len(report.steps) == 3
-
-
-def test_parameters_that_are_refused_are_usage(make_spec: MakeSpec, finish: Finish) -> None:
-    spec = make_spec(naps_that(prepare='raise UsageError("Size 1 is too small.", "Take 2.")'))
-    assert finish() == (2, "error: Size 1 is too small.\nhint: Take 2.\n")
-    report = saved(spec)
-    said = (report.state, report.exit_code, report.error, report.hint)
-    assert said == ("failed", 2, "Size 1 is too small.", "Take 2.")
 
 
 def test_it_waits_for_the_go(make_spec: MakeSpec, start: Start, when: When, tmp_path: Path) -> None:
