@@ -28,7 +28,7 @@ TRACE = 30.0  # seconds of a trace beyond its time limit: start, saving, export,
 
 @dataclass(frozen=True)
 class Timed:
-    """How many seconds a capture takes alone, and at `most`: with a second session and repeats."""
+    """The `seconds` of a capture's first session, and the `most` it takes with all that repeats."""
 
     capture: str
     seconds: float

@@ -62,12 +62,11 @@ class Memory:
 
     def accepted(self, machine: str, captures: Iterable[Capture]) -> dict[str, Accepted]:
         """Return what is expected of captures, by name, where something was accepted."""
-        found: dict[str, Accepted] = {}
-        for capture in captures if self.store else ():
-            work = work_of(capture, self.plan.file.parent)
-            if self.store and (held := self.store.accepted(machine, capture.name, work)):
-                found[capture.name] = held
-        return found
+        if self.store is None:
+            return {}
+        works = {capture.name: work_of(capture, self.plan.file.parent) for capture in captures}
+        held = {name: self.store.accepted(machine, name, work) for name, work in works.items()}
+        return {name: accepted for name, accepted in held.items() if accepted is not None}
 
     def earlier(self, machine: str) -> list[Series]:
         """Return the series of the plan on the machine before this night."""

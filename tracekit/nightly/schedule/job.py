@@ -27,9 +27,9 @@ _TAKEN = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME", "
 
 
 def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return all that a scheduled night sees of an environment: what is set of `_TAKEN`, and ours.
+    """Return the variables of a scheduled night: PATH, HOME, those of `_TAKEN`, and TRACEKIT_*.
 
-    PATH has the system's folders too.
+    Empty ones are left out. PATH has the absolute folders of the given one, then the system's.
     """
     taken = {
         name: value

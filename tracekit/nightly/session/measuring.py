@@ -248,7 +248,9 @@ def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pai
                     prepared.results[name] = Quantity(result.unit, result.better)
                 values[letter] = values_of(runs[letter], finished)
     return Pair(
-        *(session, number, order),
+        session,
+        number,
+        order,
         candidate=values["a"],
         reference=values.get("b", {}),
         before=worst([*filter(None, before)]),
@@ -325,8 +327,8 @@ class _Looks:
 def trace(prepared: Prepared, *, session: int = 1, watch: Watch | None = None) -> Iterator[Pair]:
     """Trace as many pairs as the plan says; each one is whole when it comes.
 
-    A trace without rows of its target says nothing of it, so its pair does not count, and says
-    why. The arguments are those of `session.measuring.measure`; odd pairs go ab, even ones ba.
+    A pair does not count where a trace may lack the target's work; `contaminated` says which.
+    Odd pairs trace the candidate first, even ones the reference. Arguments are those of `measure`.
     """
     for number in range(1, prepared.capture.traced + 1):
         yield _traced_pair(prepared, session, number, watch)
