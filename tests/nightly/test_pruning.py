@@ -1,0 +1,524 @@
+"""Room on the disk: what counts as a run, what must stay, what goes, and what the command says."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import insert
+
+from stored_nights import night_of
+from tracekit.base.recording import Recording
+from tracekit.nightly.history.night import Accepted
+from tracekit.nightly.history.steps import Point, Series, Step
+from tracekit.nightly.history.store.schema import NIGHTS
+from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.pruning import (
+    Kind,
+    Limits,
+    Protection,
+    Pruned,
+    Removal,
+    RunSeen,
+    decide,
+    protection,
+    prune,
+    roots,
+    runs_below,
+    trash,
+)
+from tracekit.pipeline import analyze, report, tables_of
+from tracekit.record.opening import opening
+from tracekit.tables.exports import PRUNED_NOTE
+
+NOW = datetime.now(UTC)
+OLD = Limits(timedelta(days=30), newest=0)
+ALL = Limits(most=0, newest=0)
+Run = Callable[..., Any]
+MakeRun = Callable[..., Recording]
+MakeNight = Callable[..., Path]
+
+
+def days_ago(days: float) -> str:
+    return (NOW - timedelta(days=days)).isoformat()
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> MakeRun:
+    """Make a run as it lies there, with files of given sizes; nothing in them is real."""
+
+    def make(
+        name: str = "run",
+        age: float = 100,
+        *,
+        bundle: str = "recording.trace",
+        size: int = 1000,
+        exports: int = 300,
+        analyzed: bool = True,
+        stage: str = "done",
+        root: Path = tmp_path / "traces",
+    ) -> Recording:
+        recording = Recording(root / name)
+        recording.folder.mkdir(parents=True)
+        if bundle:
+            (recording.folder / bundle / "corespace").mkdir(parents=True)
+            (recording.folder / bundle / "corespace" / "store").write_bytes(b"x" * size)
+        if exports:
+            recording.exports.mkdir()
+            recording.toc_file.write_text("<trace-toc/>")
+            (recording.exports / "table.xml").write_bytes(b"y" * exports)
+        if analyzed:
+            recording.result_file.write_text("{}")
+        stages = {"record": {"state": stage, "at": days_ago(age)}}
+        document = {"recorder": "xctrace", "started": days_ago(age), "stages": stages}
+        recording.provenance_file.write_text(json.dumps(document))
+        return recording
+
+    return make
+
+
+@pytest.fixture
+def make_night(tmp_path: Path) -> MakeNight:
+    """Make a night's folder; runs of it go below."""
+
+    def make(name: str, age: float = 100, *, ended: bool = True) -> Path:
+        folder = tmp_path / "nights" / name
+        folder.mkdir(parents=True)
+        end = days_ago(age - 0.1) if ended else ""
+        document = {"id": name, "plan": "paged", "started": days_ago(age), "ended": end}
+        (folder / "night.json").write_text(json.dumps(document))
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def real_run(imported: Path) -> Recording:
+    """A run that was imported and analyzed, with a bundle beside it."""
+    recording = Recording(imported)
+    analyze(recording)
+    recording.bundle.mkdir()
+    (recording.bundle / "store").write_bytes(os.urandom(50_000))
+    return recording
+
+
+def files(folder: Path) -> set[str]:
+    return {str(file.relative_to(folder)) for file in folder.rglob("*") if not file.is_dir()}
+
+
+def run_of(name: str, age: float, stays: str = "") -> RunSeen:
+    root = Path("/traces")
+    parts: dict[Kind, tuple[Path, ...]] = {
+        "bundle": (root / name / "recording.trace",),
+        "exports": (root / name / "exports" / "a.xml",),
+    }
+    return RunSeen(root / name, root, NOW - timedelta(days=age), parts, stays=stays)
+
+
+def names(removals: list[Removal], why: str) -> list[str]:
+    return [f"{run.folder.name} {kind}" for run, kind, asked in removals if asked == why]
+
+
+def test_what_is_old_goes_first_bundles_before_exports_oldest_first() -> None:
+    runs = [run_of("b", 50), run_of("c", 10), run_of("a", 60), run_of("d", 56)]
+    found, _ = decide(runs, Limits(timedelta(days=55), most=5, newest=0), NOW, lambda _: "")
+    assert names(found, "old") == ["a bundle", "d bundle", "a exports", "d exports"]
+    assert names(found, "room") == ["b bundle", "c bundle", "b exports", "c exports"]
+    assert [why for _, _, why in found] == ["old"] * 4 + ["room"] * 4
+    found, _ = decide([run_of("a", 30)], OLD, NOW, lambda _: "")
+    assert found == [], "a run of just that age is not old"
+
+
+RUNS = st.lists(
+    st.tuples(st.floats(0, 100), st.sampled_from(["", "pinned"]), st.booleans()), max_size=12
+).map(
+    lambda drawn: [
+        run_of(f"{number}{why}", age, "busy" if busy else "")
+        for number, (age, why, busy) in enumerate(drawn)
+    ]
+)
+
+
+@given(RUNS, st.integers(0, 100), st.integers(0, 5), st.booleans())
+def test_whatever_is_asked_for(runs: list[RunSeen], keep: int, newest: int, room: bool) -> None:
+    limits = Limits(timedelta(days=keep), 0 if room else None, newest)
+    found, kept = decide(
+        runs, limits, NOW, lambda run: "pinned" if "pinned" in run.folder.name else ""
+    )
+    gone = {run.folder for run, _, _ in found}
+    assert not any(run.stays or "pinned" in run.folder.name for run, _, _ in found)
+    assert len({(run.folder, kind) for run, kind, _ in found}) == len(found)
+    assert not gone & {*kept}
+    order = [(why == "room", kind == "exports", run.begun) for run, kind, why in found]
+    assert order == sorted(order)
+    assert all(NOW - run.begun > timedelta(days=keep) for run, _, why in found if why == "old")
+    youngest = sorted(runs, key=lambda run: (run.begun, run.folder), reverse=True)[:newest]
+    assert not {run.folder for run in youngest} & gone
+
+
+def of_night(name: str) -> RunSeen:
+    return RunSeen(Path("/nights") / name / "run", Path("/nights"), NOW, night=name)
+
+
+@pytest.mark.parametrize(
+    ("index", "earliest", "latest", "stay"),
+    [
+        (5, 5, 5, {4, 5, 6}),
+        (5, 4, 7, {3, 4, 5, 6, 7, 8}),
+        (1, 0, 1, {0, 1, 2}),
+        (9, 9, 9, {8, 9}),
+    ],
+)
+def test_nights_around_a_change_stay(
+    index: int, earliest: int, latest: int, stay: set[int]
+) -> None:
+    points = tuple(Point(f"n{number}", "", 1.0) for number in range(10))
+    series = Series("m", "p", "decode", "w", "step_p50", "ns", "lower", points=points)
+    step = Step(index, 1, 2, 1, earliest=earliest, latest=latest)
+    found = protection([(series, [step])], [], [])
+    reasons = {number: found.reason(of_night(f"n{number}")) for number in range(10)}
+    assert {number for number, why in reasons.items() if why} == stay
+    assert reasons[index] == "step_p50 of decode changed there"
+
+
+def test_what_is_pinned_or_was_accepted_stays_and_says_why(tmp_path: Path) -> None:
+    accepted = Accepted("n2", "decode", "w", "2026-08-02", "new kernel")
+    found = protection([], [accepted], ["n1", str(tmp_path / "a")])
+    assert [found.reason(of_night(name)) for name in ("n1", "n2", "n3")] == [
+        "its night is pinned",
+        "it was accepted as a baseline: new kernel",
+        "",
+    ]
+    for name, why in (("a/b/run", "it is pinned"), ("ab", "")):
+        assert found.reason(RunSeen(tmp_path / name, tmp_path, NOW)) == why
+    unknown = Protection(known=False)
+    assert "name the plan with --config" in unknown.reason(of_night("n1"))
+    assert unknown.reason(run_of("a", 1)) == ""
+
+
+def seen(root: Path) -> dict[str, RunSeen]:
+    return {run.folder.name: run for run in runs_below(root, NOW)}
+
+
+def test_what_keeps_a_run_whole(make_run: MakeRun, make_night: MakeNight, tmp_path: Path) -> None:
+    make_run("not-analyzed", analyzed=False)
+    for name, text in (("empty", ""), ("odd", "[]"), ("newer", '{"format": 99}')):
+        make_run(name).provenance_file.write_text(text)
+    linked = make_run("linked")
+    linked.provenance_file.rename(tmp_path / "elsewhere.json")
+    linked.provenance_file.symlink_to(tmp_path / "elsewhere.json")
+    make_run("worked-on", age=0.9, stage="running")
+    make_run("of-running", root=make_night("running", 2.9, ended=False))
+    for number, text in enumerate(("", "{", '{"id": 3}')):
+        night = make_night(f"broken-{number}")
+        make_run(f"of-broken-{number}", root=night)
+        (night / "night.json").write_text(text)
+    make_run("stage", age=1.1, stage="running")  # what was cut off long ago keeps nothing
+    make_run("night", root=make_night("cut-off", 3.1, ended=False))
+    captured = make_run("captured", bundle="capture.gputrace", analyzed=False, exports=0)
+    runs = seen(tmp_path)
+    assert runs["captured"].parts == {"bundle": (captured.gputrace,)}, "it is never analyzed"
+    unread = "its recording.json cannot be read"
+    assert {name: run.stays for name, run in runs.items() if run.stays} == {
+        "not-analyzed": "it was not analyzed, and its bundle is all there is of it",
+        **dict.fromkeys(("empty", "odd", "newer"), unread),
+        "linked": "its recording.json is a link",
+        "worked-on": "its stage record is running",
+        "of-running": "its night has not ended",
+        **{f"of-broken-{number}": "its night.json cannot be read" for number in range(3)},
+    }
+
+
+def test_bundles_and_exports_are_parts_but_links_are_none_and_lead_nowhere(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An imported run's bundle is a link to somebody's own."""
+    root, outside, parts = tmp_path / "traces", tmp_path / "outside", dict[str, Any]()
+    for bundle in ("recording.trace", "recording.host", "capture.gputrace"):
+        recording = make_run(bundle, bundle=bundle)
+        table = recording.exports / "table.xml"  # beside the table of contents, which stays
+        parts[bundle] = {"bundle": (recording.folder / bundle,), "exports": (table,)}
+    assert {name: run.parts for name, run in seen(root).items()} == parts
+    assert {(run.begun.isoformat(), run.night) for run in seen(root).values()} == {
+        (days_ago(100), "")
+    }
+    (outside / "precious.trace").mkdir(parents=True)
+    first, second = make_run(bundle=""), make_run("second", bundle="")
+    first.bundle.symlink_to(outside / "precious.trace")
+    (first.exports / "table.xml").rename(outside / "table.xml")
+    (first.exports / "table.xml").symlink_to(outside / "table.xml")
+    second.exports.rename(outside / "exports")
+    second.exports.symlink_to(outside / "exports")
+    second.bundle.write_text("notes")
+    (root / "link-to-a-run").symlink_to(make_run("elsewhere", root=outside).folder)
+    (root / "round").symlink_to(root)
+    (root / "somebodys" / "recording.trace").mkdir(parents=True)
+    assert {name: run.parts for name, run in seen(root).items()} == {
+        **parts,
+        "run": {},
+        "second": {},
+    }
+    monkeypatch.chdir(tmp_path)
+    assert roots([root / "run", Path("traces"), root / "round"]) == [root], "they count once"
+
+
+def test_an_old_bundle_goes_and_the_run_says_so(make_run: MakeRun, tmp_path: Path) -> None:
+    recording, young = make_run(size=5000, exports=0), make_run("young", age=10)
+    own = {"report.html", "workload.jsonl", "mine.txt", "recording.json", "result.json"}
+    for name in own - files(recording.folder):
+        (recording.folder / name).write_text("x")
+    before = files(tmp_path)
+    dry = prune([tmp_path / "traces"], OLD, now=NOW, dry=True)
+    assert files(tmp_path) == before
+    assert [(gone.what, gone.freed, dry.freed) for gone in dry.removed] == [("bundle", 5000, 5000)]
+    done = prune([tmp_path / "traces"], OLD, now=NOW)
+    assert (recording.bundle.exists(), young.bundle.exists()) == (False, True)
+    [removed] = done.removed
+    assert (removed.run, removed.what, removed.why) == (recording.folder, "bundle", "old")
+    assert 4000 < removed.freed <= 5000, "less the note of it"
+    assert done.freed == removed.freed == done.before - done.after
+    assert recording.provenance().pruned.startswith("recording.trace on 2")
+    assert recording.provenance().unfinished == {}
+    assert files(recording.folder) == own
+
+
+def test_what_an_interruption_left_is_finished_even_where_nothing_is_old_but_never_a_link(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    recording, linked = make_run(age=1, exports=0), make_run("linked", age=1, bundle="")
+    recording.bundle.rename(trash(recording.bundle))
+    (tmp_path / "outside" / "precious").mkdir(parents=True)
+    trash(linked.bundle).symlink_to(tmp_path / "outside")
+    done = prune([tmp_path / "traces"], OLD, now=NOW)
+    assert files(recording.folder) == {"recording.json", "result.json"}
+    assert recording.provenance().pruned.startswith("recording.trace on")
+    assert done.freed > 0
+    assert (trash(linked.bundle) / "precious").is_dir()
+    assert linked.provenance().pruned == ""
+
+
+def test_for_room_no_more_goes_than_must(make_run: MakeRun, tmp_path: Path) -> None:
+    for name, age in (("a", 90), ("b", 80), ("c", 70)):
+        make_run(name, age, size=100_000, exports=0)
+
+    def pruned(most: int) -> Pruned:
+        return prune([tmp_path / "traces"], Limits(most=most, newest=0), now=NOW, dry=True)
+
+    everything = pruned(10**9)
+    assert (everything.removed, everything.freed) == ([], 0)
+    for spare, gone in ((0, ["a"]), (-1, ["a", "b"])):
+        done = pruned(everything.before - 100_000 + spare)
+        assert [(part.run.name, part.why) for part in done.removed] == [
+            (name, "room") for name in gone
+        ]
+        assert done.missing == 0
+
+
+def test_a_pruned_run_is_still_analyzed_reported_and_read(
+    real_run: Recording, tracekit: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = dict(tables_of(real_run).items())
+    measured = [(metric.name, metric.value) for metric in analyze(real_run).metrics]
+    unlink = Path.unlink
+
+    def interrupted(self: Path, missing_ok: bool = False) -> None:
+        if self.suffix == ".xml":
+            raise KeyboardInterrupt
+        unlink(self, missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            prune([real_run.folder], ALL)
+    noted = files(real_run.exports)
+    assert noted == {"toc.xml", "metal-gpu-intervals.xml", PRUNED_NOTE}, (
+        "noted, and not removed yet"
+    )
+    assert len(tables_of(real_run)["gpu_intervals"]) == len(before["gpu_intervals"]) > 0
+    done = prune([real_run.folder], ALL)
+    assert ([part.what for part in done.removed], done.stayed) == (["exports"], [])
+    assert files(real_run.exports) == {"toc.xml", PRUNED_NOTE}
+    tables = tables_of(real_run)
+    assert [*tables] == [*before]
+    for name, frame in before.items():
+        pd.testing.assert_frame_equal(tables[name], frame)
+    assert [(metric.name, metric.value) for metric in analyze(real_run).metrics] == measured
+    assert report(real_run).exists()
+    document = real_run.provenance_file.read_bytes()
+    assert "recording.trace on" in real_run.provenance().pruned
+    assert "; exports on" in real_run.provenance().pruned
+    assert prune([real_run.folder], ALL).removed == [], "it was pruned before"
+    assert real_run.provenance_file.read_bytes() == document
+    for words, said in (
+        (("export",), "no bundle to export: it was pruned (recording.trace on 2"),
+        (("open", "--trace"), "It was pruned: recording.trace on 2"),
+    ):
+        refused = tracekit(*words, real_run.folder)
+        assert (refused.code, said in refused.err) == (3, True)
+    assert opening(real_run, "page").path == real_run.report_file.resolve()
+
+
+def test_exports_that_cannot_be_kept_stay(real_run: Recording) -> None:
+    """A damaged export may be read better by a later reader; what is no export is not ours."""
+    whole = (real_run.exports / "metal-gpu-intervals.xml").read_text()
+    cut = whole[: len(whole) * 4 // 5].replace("metal-gpu-intervals", "metal-gpu-cut")
+    (real_run.exports / "cut.xml").write_text(cut)
+    (real_run.exports / "notes.xml").write_text("<notes/>")
+    (real_run.exports / "link.xml").symlink_to(real_run.exports / "cut.xml")
+    done = prune([real_run.folder], ALL)
+    assert [part.what for part in done.removed] == ["bundle", "exports"]
+    assert files(real_run.exports) == {"toc.xml", PRUNED_NOTE, "cut.xml", "notes.xml", "link.xml"}
+    stayed = {part.path.name: part.why for part in done.stayed}
+    assert stayed["notes.xml"] == "it is no export"
+    assert "cut.xml" in stayed
+
+
+def test_what_is_protected_busy_or_new_stays(
+    make_run: MakeRun, make_night: MakeNight, tmp_path: Path
+) -> None:
+    root = tmp_path / "traces"
+    for name, age in (("pinned", 90), ("old", 80), ("newest", 70)):
+        make_run(name, age)
+    make_run("busy", 0.5, stage="running")
+    make_run("of-baseline", root=make_night("accepted"))
+    make_run("of-running", root=make_night("running", 0.5, ended=False))
+    make_run("of-over", 85, root=(over := make_night("over", 85)))
+    beside = [over / "night.json", over / "somebodys.xml", over / "gauges.jsonl"]
+    for file in beside[1:]:
+        file.write_text("<of><somebody/></of>")
+    protected = Protection({"accepted": "accepted: fine"}, {root / "pinned": "it is pinned"})
+    done = prune([tmp_path], Limits(most=0, newest=2), protected, now=NOW)
+    removed = [(part.run.name, part.what) for part in done.removed]
+    assert removed == [("of-over", "bundle"), ("old", "bundle")]
+    assert all(file.exists() for file in beside), "of a night, only its runs are pruned"
+    assert {run.path.name: run.why for run in done.kept} == {
+        "pinned": "it is pinned",
+        "newest": "it is one of the newest",
+        "busy": "its stage record is running",
+        "of-baseline": "accepted: fine",
+        "of-running": "its night has not ended",
+    }
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tracekit.nightly.pruning import Limits, prune
+print("ready", flush=True)
+prune([Path(sys.argv[1])], Limits(most=0, newest=0))
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "after",
+    [0.01, *(pytest.param(time, marks=pytest.mark.campaign) for time in (0.0, 0.004, 0.02, 0.04))],
+)
+def test_killed_at_any_moment_every_run_is_whole_or_pruned(
+    after: float, make_run: MakeRun, tmp_path: Path
+) -> None:
+    root = tmp_path / "traces"
+    recordings = [make_run(f"run-{number}", exports=0) for number in range(12)]
+    for recording in recordings:
+        for number in range(40):
+            (recording.bundle / f"file-{number}").write_bytes(b"x" * 100)
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(root)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(after)
+        process.kill()
+    for recording in recordings:
+        recording.provenance()
+        if recording.bundle.exists():
+            assert len(files(recording.bundle)) == 41, "no bundle is half there"
+    prune([root], ALL)
+    left = {name.rpartition("/")[2].partition(".unfinished-")[0] for name in files(root)}
+    assert left <= {"recording.json", "result.json", ".recording.json"}
+    assert all(recording.provenance().pruned for recording in recordings)
+
+
+@pytest.fixture
+def nights(tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Four nights in the history of a plan, each with a run; the second is pinned."""
+    monkeypatch.chdir(tmp_path)
+    plan = '[nightly]\nname = "nightly"\n[[nightly.capture]]\nworkload = "paged"\n'
+    (tmp_path / "tracekit.toml").write_text(plan)
+    output = tmp_path / "bench" / "nights"
+    with Store.open(f"sqlite:///{output}/history.db") as store:
+        for number in range(1, 5):
+            at = days_ago(300 - number)
+            night = night_of(number, (), started=at, ended=at)
+            make_run("traced-1", age=300 - number, root=output / night.id)
+            document = {"id": night.id, "started": at, "ended": at}
+            (output / night.id / "night.json").write_text(json.dumps(document))
+            store.append(night)
+        store.pin(night_of(2).id, "to show")
+    return output
+
+
+def bundles(folder: Path) -> list[str]:
+    return sorted(bundle.parents[1].name[:10] for bundle in folder.rglob("recording.trace"))
+
+
+def test_what_is_pinned_in_the_history_stays(nights: Path, tracekit: Run, tmp_path: Path) -> None:
+    (tmp_path / "tracekit.toml").rename(tmp_path / "kept.toml")
+    ran = tracekit("prune", nights, "--keep", "30d", "--newest", "0")
+    assert (ran.code, len(bundles(nights))) == (0, 4)
+    assert "name the plan with --config" in ran.out
+    ran = tracekit("prune", "--keep", "30d", "--newest", "1", "--config", tmp_path / "kept.toml")
+    assert ran.code == 0, ran.err
+    assert bundles(nights) == ["2026-03-02", "2026-03-04"]
+    assert "1\tits night is pinned" in ran.out
+    assert "1\tit is one of the newest" in ran.out
+    assert str(nights.parent) not in ran.out, "paths are as one would type them here"
+    assert "freed;" in ran.out
+    assert (nights / "history.db").exists()
+
+
+def test_what_only_looks_or_is_refused_removes_nothing(nights: Path, tracekit: Run) -> None:
+    ran = tracekit("prune", "--max-size", "1", "--newest", "0", "--dry-run", "--json")
+    document = json.loads(ran.out)
+    assert (document["dry"], len(document["kept"])) == (True, 1)
+    assert {part["what"] for part in document["removed"]} == {"bundle", "exports"}
+    assert document["freed"] == document["before"] - document["after"] > 0
+    assert document["missing"] > 0
+    with Store.open(str(nights / "history.db")) as store, store.database.writing() as connection:
+        newer = {"id": "newer", "plan": "p", "machine": "m", "started": days_ago(1)}
+        row = newer | {"document": json.dumps(newer | {"format": 99})}
+        connection.execute(insert(NIGHTS).values(row))
+    for words, code, said in (
+        ("--max-size 10B --dry-run", 0, "more than --max-size"),
+        ("--keep 30d --dry-run", 0, ""),
+        ("", 2, "Nothing says what may stay"),
+        ("--keep soon", 2, "is no age"),
+        ("--max-size big", 2, "is no size"),
+        ("nowhere --keep 1d", 3, "nowhere is no folder"),
+        ("--newest -1 --keep 1d", 2, "--newest"),
+    ):
+        ran = tracekit("prune", *words.split())
+        assert (ran.code, said in ran.err) == (code, True), words
+    (nights / "history.db").write_text("no database at all, and long enough to be one" * 100)
+    ran = tracekit("prune", "--keep", "30d")
+    assert (ran.code, "history.db" in ran.err) == (3, True)
+    assert len(bundles(nights)) == 4
+
+
+def test_one_that_fails_is_exit_code_3_and_the_rest_is_done(
+    make_run: MakeRun, tracekit: Run, tmp_path: Path
+) -> None:
+    stuck, other = make_run("a", 300, exports=0), make_run("b", 200, exports=0)
+    trash(stuck.bundle).write_text("a file where the bundle is to go")
+    ran = tracekit("prune", tmp_path / "traces", "--keep", "30d", "--newest", "0")
+    assert (ran.code, "1 could not be pruned" in ran.err) == (3, True)
+    assert (stuck.bundle.exists(), other.bundle.exists()) == (True, False)
