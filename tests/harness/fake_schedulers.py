@@ -1,45 +1,151 @@
-"""What fake launchctl and systemctl were told and asked, and the files that lie around."""
+"""launchctl, systemctl and loginctl as their manuals and what they print are known.
+
+This file is a program that is put on the PATH under each of these names. What directs it:
+`exits`: a job, or a unit, to the exit code of its last run; `refuses`: words with which it starts
+no job; `no_gui`: nobody is logged in at the desktop; `lingering`: so many looks a job that was
+booted out is still there; `no_bus`: no systemd runs for this user; `lingers`: the user's timers
+run on after a logout.
+"""
 
 import json
 import os
+import plistlib
+import sys
 from pathlib import Path
+from typing import Any
+
+Answer = tuple[int, str]
 
 
 class Fakes:
-    """Programs on PATH, their state, and what they were asked."""
+    """Programs in a folder, their state, and what they were asked."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.state = folder / "state.json"
-        self.tell()
+        self._state, self._log = folder / "state.json", folder / "asked.jsonl"
+
+    def install(self) -> None:
+        """Write the programs."""
+        self.folder.mkdir()
+        for name in ("launchctl", "systemctl", "loginctl"):
+            program = self.folder / name
+            program.write_text(f"#!{sys.executable} -IS\n{Path(__file__).read_text()}")
+            program.chmod(0o755)
 
     def tell(self, **keys: object) -> None:
-        """Direct them; see the heads of the programs."""
-        self.state.write_text(json.dumps(self.known | keys))
+        """Direct them."""
+        self._state.write_text(json.dumps(self.known | keys))
 
     @property
-    def known(self) -> dict[str, object]:
+    def known(self) -> dict[str, Any]:
         """Their state."""
-        return json.loads(self.state.read_text()) if self.state.exists() else {}
+        return json.loads(self._state.read_text()) if self._state.exists() else {}
+
+    @property
+    def loaded(self) -> list[str]:
+        """The labels of the jobs that they were asked to load."""
+        return sorted(name.removesuffix(".timer") for name in self.known.get("loaded", {}))
 
     @property
     def asked(self) -> list[list[str]]:
         """All command lines."""
-        log = self.folder / "asked.jsonl"
-        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        return [json.loads(line) for line in self._log.read_text().splitlines()]
 
     def verbs(self) -> list[str]:
         """What was asked for, without looks."""
-        looks = {"print", "show", "show-user"}
-        words = ([one for one in line[1:] if not one.startswith("-")] for line in self.asked)
-        return [one[0] for one in words if one[0] not in looks]
+        words = ([word for word in line[1:] if not word.startswith("-")] for line in self.asked)
+        return [verb for verb, *_ in words if verb not in {"print", "show", "show-user"}]
+
+    def answer(self, program: str, *words: str) -> Answer:
+        """Answer a command line as a program does: with an exit code, and what it says."""
+        with self._log.open("a") as log:
+            log.write(json.dumps([program, *words]) + "\n")
+        known = self.known
+        loaded = known.setdefault("loaded", {})
+        if program == "loginctl":
+            return 0, f"Linger={'yes' if known.get('lingers') else 'no'}"
+        answered = (launchctl if program == "launchctl" else systemctl)(known, loaded, *words)
+        self.tell(**known)
+        return answered
 
 
-def agents() -> list[Path]:
-    """Return all files where agents lie."""
-    return sorted(Path(os.environ["HOME"], "Library", "LaunchAgents").glob("*"))
+def launchctl(  # noqa: PLR0911  one for each answer that is known
+    known: dict[str, Any], loaded: dict[str, str], verb: str, target: str, *files: str
+) -> Answer:
+    leaving: dict[str, int] = known.setdefault("leaving", {})
+    domain, _, label = target.rpartition("/")
+    if known.get("no_gui"):
+        what = {"bootstrap": "Bootstrap", "bootout": "Boot-out"}.get(verb, "Print")
+        return 125, f"{what} failed: 125: Domain does not support specified action"
+    if verb == "bootstrap":
+        name = plistlib.loads(Path(files[0]).read_bytes())["Label"]
+        if known.get("refuses"):
+            return 5, known["refuses"]
+        if name in loaded or name in leaving:
+            return 5, "Bootstrap failed: 5: Input/output error"
+        loaded[name] = files[0]
+        return 0, ""
+    if verb == "bootout":
+        if label not in loaded:
+            return 3, "Boot-out failed: 3: No such process"
+        del loaded[label]
+        leaving[label] = known.get("lingering", 1)
+        return 0, ""
+    assert verb == "print", verb
+    if leaving.get(label, 0) > 0:
+        leaving[label] -= 1
+    elif label not in loaded:
+        leaving.pop(label, None)
+        where = f"in domain for user gui: {domain.partition('/')[2]}"
+        return 113, f'Bad request.\nCould not find service "{label}" {where}'
+    exits = known.get("exits", {}).get(label, "(never exited)")
+    return 0, f"{target} = {{\n\tstate = not running\n\n\tlast exit code = {exits}\n}}"
 
 
-def units() -> list[Path]:
-    """Return all units of ours, links to them included."""
-    return sorted(Path(os.environ["HOME"], ".config", "systemd", "user").rglob("tracekit*"))
+def systemctl(known: dict[str, Any], loaded: dict[str, str], *words: str) -> Answer:
+    assert words[0] == "--user"
+    verb, *rest = [word for word in words if not word.startswith("-")]
+    unit = rest[0] if rest else ""
+    folder = Path(os.environ["HOME"]) / ".config" / "systemd" / "user"
+    wanted = folder / "timers.target.wants" / unit
+    if known.get("no_bus"):
+        return 1, "Failed to connect to bus: No medium found"
+    if verb == "show":
+        code = known.get("exits", {}).get(unit)
+        values = {
+            "Version": "252.38",
+            "ActiveState": "active" if unit in loaded else "inactive",
+            "ExecMainStatus": str(code or 0),
+            "ExecMainExitTimestamp": "" if code is None else "Sun 2026-11-22 02:31:00 UTC",
+        }
+        asked = next(word for word in words if word.startswith("--property=")).partition("=")[2]
+        return 0, "\n".join(f"{name}={values[name]}" for name in asked.split(","))
+    if verb == "enable":
+        if known.get("refuses"):
+            return 1, known["refuses"]
+        if not (folder / unit).exists():
+            return 1, f"Failed to enable unit: Unit file {unit} does not exist."
+        wanted.parent.mkdir(exist_ok=True)
+        wanted.unlink(missing_ok=True)
+        wanted.symlink_to(folder / unit)
+        loaded[unit] = str(wanted)
+    elif verb == "disable":
+        wanted.unlink(missing_ok=True)
+        loaded.pop(unit, None)
+    else:
+        assert verb == "daemon-reload" or (verb == "clean" and "--what=state" in words), words
+    return 0, ""
+
+
+def lying_around() -> list[Path]:
+    """Return all agents of launchd and units of ours in the home, links to these included."""
+    home = Path(os.environ["HOME"])
+    agents = (home / "Library" / "LaunchAgents").glob("*")
+    return sorted((*agents, *(home / ".config" / "systemd" / "user").rglob("tracekit*")))
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[0])
+    status, said = Fakes(place.parent).answer(place.name, *sys.argv[1:])
+    (sys.stderr if status else sys.stdout).write(said + "\n")
+    sys.exit(status)

@@ -1,0 +1,463 @@
+"""launchd, systemd and cron: what they are given, asked and left with; nights under way or missed.
+
+A program that stands for all of them is in `fake_schedulers`.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from children import running, started_since, until
+from fake_schedulers import Fakes, lying_around
+from played_nights import Played
+from stored_nights import night_of
+from tracekit.base.errors import RecordingError, ToolError
+from tracekit.nightly.folder import NightFolder, make_output
+from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.plan.plan import Capture, NightPlan
+from tracekit.nightly.plan.reading import read_plan
+from tracekit.nightly.schedule import schedule
+from tracekit.nightly.schedule.job import Job, job_of, next_due
+from tracekit.nightly.schedule.running import LOCK, awake, only_one, runs_in
+from tracekit.nightly.schedule.schedulers import (
+    Launchd,
+    Scheduler,
+    Systemd,
+    add,
+    cron_line,
+    files_of,
+    find,
+    remove,
+    standing,
+)
+
+Run = Callable[..., Any]
+ANALYZE = shutil.which("systemd-analyze")
+ODD = "50 % of \"a\" $HOME 'b' \\n ; # é"
+NIGHT = time(2, 30)
+DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture
+def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
+    """Schedulers that behave as their manuals say, and a home without anything."""
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    made = Fakes(tmp_path / "programs")
+    made.install()
+    made.tell(lingers=True)
+    monkeypatch.setenv("PATH", f"{made.folder}:{os.environ['PATH']}")
+    return made
+
+
+@pytest.fixture(params=[Launchd, Systemd])
+def scheduler(request: pytest.FixtureRequest, fakes: Fakes) -> Scheduler:
+    return request.param()
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> NightPlan:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    text = '[nightly]\nname = "paged"\n[[nightly.capture]]\nname = "decode"\nworkload = "paged"\n'
+    (folder / "tracekit.toml").write_text(text)
+    capture = Capture("decode", "paged")
+    return NightPlan("paged", folder / "tracekit.toml", (capture,), folder / "bench/nights", "")
+
+
+@pytest.fixture
+def job(plan: NightPlan, fakes: Fakes) -> Job:
+    return job_of(plan, NIGHT)
+
+
+@pytest.fixture
+def odd(plan: NightPlan, fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A job whose every path and value has letters that mean something to schedulers."""
+    monkeypatch.setenv("TRACEKIT_CACHE", ODD)
+    folder = tmp_path / ODD
+    (folder / "nights").mkdir(parents=True)
+    (folder / "tracekit.toml").touch()
+    own = replace(plan, name=ODD, file=folder / "tracekit.toml", output=folder / "nights")
+    return job_of(own, time(23, 5))
+
+
+def there(fakes: Fakes) -> tuple[set[str], list[str]]:
+    """Return the labels of the files that lie around, and of the jobs that are loaded."""
+    return {file.stem for file in lying_around()}, fakes.loaded
+
+
+@pytest.mark.processes
+def test_a_job_is_loaded_found_replaced_and_removed(
+    scheduler: Scheduler, fakes: Fakes, job: Job, plan: NightPlan
+) -> None:
+    fakes.tell(lingering=3)  # launchctl returns before the job is gone
+    assert add(scheduler, job) == ()
+    [found] = find(scheduler, job.plan)
+    assert (found.label, found.at, found.log) == (job.label, NIGHT, job.log)
+    assert abs(now() - datetime.fromisoformat(found.since)) < timedelta(minutes=5)
+    assert oct(found.file.stat().st_mode & 0o777) == "0o644"
+    known = standing(scheduler, found)
+    assert (known.loaded, known.last_exit) == (True, None)
+    fakes.tell(exits={job.label: 4, f"{job.label}.service": 4})
+    assert standing(scheduler, found).last_exit == 4
+
+    add(scheduler, job_of(plan, time(4, 0)))
+    assert [installed.at for installed in find(scheduler, job.plan)] == [time(4, 0)]
+    renamed = job_of(replace(plan, name="other"), time(4, 0))
+    add(scheduler, renamed)
+    assert there(fakes) == ({renamed.label}, [renamed.label])
+
+    fakes.tell(refuses="Operation not permitted")
+    with pytest.raises(ToolError, match="Operation not permitted") as caught:
+        add(scheduler, job)
+    assert caught.value.hint == scheduler.hint
+    [kept] = find(scheduler, job.plan)
+    assert (kept.label, kept.at) == (renamed.label, time(4, 0)), "it is there again"
+
+
+@pytest.mark.processes
+def test_what_was_installed_is_there_again_where_the_next_cannot_be_written(
+    scheduler: Scheduler, fakes: Fakes, job: Job, plan: NightPlan
+) -> None:
+    add(scheduler, job)
+    [old] = find(scheduler, job.plan)
+    os.utime(old.file, (0, 0))
+    after = job_of(replace(plan, name="other"), time(4, 0))
+    (first, *_) = files_of(scheduler, after)
+    first.mkdir()
+    with pytest.raises(RecordingError, match="cannot be written"):
+        add(scheduler, after)
+    first.rmdir()
+    assert there(fakes) == ({job.label}, [job.label])
+    assert find(scheduler, job.plan)[0].since.startswith("1970-01-01T00:00:00")
+
+
+@pytest.mark.processes
+def test_an_odd_job_is_read_back_as_it_was_written_and_leaves_nothing(
+    scheduler: Scheduler, fakes: Fakes, odd: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(scheduler, odd)
+    [found] = find(scheduler, odd.plan)
+    assert (found.label, found.at, found.log) == (odd.label, time(23, 5), odd.log)
+    whole = found.file.read_bytes()
+    for other in (b"\xff\xfe", b"[Timer]\nOnCalendar=daily\n", b"<plist><dict/></plist>"):
+        found.file.write_bytes(other)
+        assert find(scheduler, odd.plan) == (), "it is none of ours"
+    found.file.write_bytes(whole)
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "/nowhere")
+        assert "there is no " in scheduler.lacks()
+        assert standing(scheduler, found).loaded is None
+    assert remove(scheduler, found.label) == ()
+    assert (there(fakes), find(scheduler, odd.plan)) == ((set(), []), ())
+    assert standing(scheduler, found).loaded is False
+
+
+@pytest.mark.processes
+def test_launchd_is_asked_in_the_users_session(fakes: Fakes, odd: Job) -> None:
+    add(Launchd(), odd)
+    domain = f"gui/{os.getuid()}"
+    assert fakes.asked[-1] == ["launchctl", "bootstrap", domain, str(lying_around()[0])]
+    fakes.tell(loaded={}, no_gui=True)
+    with pytest.raises(ToolError, match="Domain does not support specified action") as caught:
+        add(Launchd(), odd)
+    assert f"launchctl bootstrap {domain}" in caught.value.message
+    assert "exit code 125" in caught.value.message
+    assert "bootout" not in fakes.verbs(), "what is not loaded is not unloaded"
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="no systemd-analyze on the PATH")
+def test_systemd_itself_finds_nothing_wrong(job: Job, odd: Job, tmp_path: Path) -> None:
+    files = files_of(Systemd(), job) | files_of(Systemd(), odd)
+    for file, content in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    assert ANALYZE is not None
+    argv = [ANALYZE, "verify", "--man=no", "--user", *map(str, files)]
+    own = {name: str(tmp_path) for name in ("HOME", "XDG_RUNTIME_DIR")}
+    env = {"PATH": os.environ["PATH"], **own}
+    ran = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
+    labels = (job.label, odd.label)
+    said = [line for line in ran.stderr.splitlines() if any(label in line for label in labels)]
+    assert (ran.returncode, said) == (0, [])
+
+
+def test_what_schedulers_are_given_is_what_their_manuals_document(
+    odd: Job, tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
+    """A night is made up for, stops gently, and takes any letter."""
+    job = replace(odd, environment={"PATH": "/usr/bin:/bin", "TRACEKIT_CACHE": ODD})
+    files = files_of(Launchd(), job) | files_of(Systemd(), job)
+    text = "".join(f"== {file}\n{content.decode()}" for file, content in files.items())
+    text += f"== crontab\n{cron_line(job)}\n"
+    digest = job.label.rpartition(".")[2]
+    for words, name in ((str(tmp_path), "TMP"), (sys.executable, "PYTHON"), (digest, "DIGEST")):
+        text = text.replace(words, name)
+    golden("given.txt", text)
+
+
+@pytest.mark.processes
+def test_a_systemd_timer_forgets_when_it_last_ran(
+    fakes: Fakes, job: Job, plan: NightPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A timer remembers when it last ran; of a new time it would think that it was missed."""
+    systemd = Systemd()
+    fakes.tell(lingers=False)
+    schedule.install(plan, NIGHT, "launchd")
+    [warning] = schedule.install(plan, NIGHT, "systemd").warnings
+    assert sorted(file.suffix for file in lying_around()) == [".service", ".timer", ".timer"]
+    assert "loginctl enable-linger" in warning
+    add(systemd, job)
+    verbs = fakes.verbs()
+    assert verbs.index("disable") < verbs.index("clean") < len(verbs) - 1
+    assert verbs[-2:] == ["daemon-reload", "enable"]
+    fakes.tell(no_bus=True)
+    assert "Failed to connect to bus" in systemd.lacks()
+    [warning] = remove(systemd, job.label)
+    assert "Failed to connect to bus" in warning
+    monkeypatch.setenv("PATH", "/nowhere")
+    [warning] = remove(systemd, job.label)
+    assert "no systemctl" in warning
+    assert lying_around() == []
+
+
+def test_a_shell_runs_just_that_in_just_that_environment(job: Job, tmp_path: Path) -> None:
+    """As crontab(5) says, `%` ends a command unless it has a backslash, which cron removes."""
+    folder = tmp_path / ODD
+    folder.mkdir()
+    environment = {"PATH": "/usr/bin:/bin", "TRACEKIT_CACHE": ODD}
+    own = {"environment": environment, "folder": folder, "log": folder / "nightly.log"}
+    text = cron_line(replace(job, argv=("/usr/bin/env",), **own))
+    assert text.startswith("30 2 * * * cd ")
+    assert text.endswith(f" # {job.label}")
+    assert text.count("%") == text.count("\\%") > 0
+    command = text.split(" * * * ", 1)[1].replace("\\%", "%")
+    subprocess.run(["/bin/sh", "-c", command], check=True, env={"SECRET": "s3cret"})
+    lines = (folder / "nightly.log").read_text().splitlines()
+    assert sorted(lines) == [f"{name}={value}" for name, value in environment.items()]
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has launchd")
+def test_auto_is_systemd_where_it_runs_and_else_a_line(
+    fakes: Fakes, plan: NightPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert schedule.preview(plan, NIGHT).method == "systemd"
+    fakes.tell(no_bus=True)
+    monkeypatch.setenv("PATH", str(fakes.folder))
+    planned = schedule.install(plan, NIGHT)
+    assert (planned.method, planned.line[:11]) == ("cron", "30 2 * * * ")
+    assert "Failed to connect to bus" in planned.warnings[0]
+    assert "crontab -e" in planned.warnings[1]
+    assert lying_around() == []
+    monkeypatch.setenv("PATH", "/opt/" + "x" * 1000)
+    long = schedule.preview(plan, NIGHT, "cron")
+    assert "998 is the most" in long.warnings[-1]
+    with pytest.raises(ToolError, match="launchd cannot be used here: there is no launchctl"):
+        schedule.install(plan, NIGHT, "launchd")
+
+
+@pytest.mark.processes
+def test_status_tells_the_last_night_the_missed_ones_and_one_that_runs(
+    fakes: Fakes, plan: NightPlan
+) -> None:
+    at = (now().astimezone() - timedelta(hours=1)).time().replace(second=0, microsecond=0)
+    week_ago = now() - 7 * DAY
+    assert schedule.status(plan) == schedule.Scheduled((), (), None, None, running=False, missed=())
+    assert schedule.missed(plan, week_ago, now()) == []
+    schedule.install(plan, at, "launchd")
+    assert schedule.missed(plan, week_ago, now()) == []
+    due = next_due(at, now())
+    assert schedule.status(plan, due + 10 * MINUTE).missed == ()
+    assert schedule.status(plan, due + 20 * MINUTE).missed == (due,)
+    with only_one(plan):
+        known = schedule.status(plan, due + 20 * MINUTE)
+        assert (known.running, known.missed) == (True, ()), "it is the one that was due"
+        with pytest.raises(ToolError, match="A night runs now"):
+            schedule.install(plan, time(4, 0), "launchd")
+        with pytest.raises(ToolError, match="A night runs now"):
+            schedule.uninstall(plan.file)
+    assert fakes.verbs() == ["bootstrap"], "what runs is not stopped"
+    for days, outcome in ((9, Outcome.REGRESSION), (3, Outcome.OK)):
+        night = night_of(days, (), plan="paged", outcome=outcome, reason="As it was.")
+        night = replace(night, started=(now() - days * DAY).isoformat())
+        NightFolder(make_output(plan.output / night.id)).save(night)
+    (plan.output / "broken").mkdir()
+    (plan.output / "broken" / "night.json").write_text("{")
+    later = now() + 2 * DAY
+    known = schedule.status(plan, later)
+    assert known.last is not None
+    assert (known.last.outcome, known.last.reason) == ("ok", "As it was.")
+    assert known.standing[0].loaded is True
+    assert len(known.missed) == 2, "only what was due after it was installed"
+    assert known.next is not None
+    assert known.next > later
+
+
+@pytest.mark.processes
+def test_a_python_without_tracekit_is_found_out_at_once(
+    fakes: Fakes, plan: NightPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho No module named tracekit >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    with pytest.raises(ToolError, match="No module named tracekit") as caught:
+        schedule.install(plan, NIGHT, "launchd")
+    assert str(broken) in caught.value.hint
+    assert lying_around() == []
+
+
+@pytest.mark.processes
+def test_nights_that_did_not_run_are_noted_once_for_each_machine(
+    fakes: Fakes, played: Played
+) -> None:
+    played.begin('revision = "FIRST"')
+    played.commit(1.0)
+    begun = now() + 5 * MINUTE
+    far = time((begun.astimezone() + DAY / 2).hour, 30)  # from now, whenever this test runs
+    schedule.install(read_plan(played.plan), far, "launchd")
+
+    def missed(after: timedelta) -> list[str]:
+        night = played.night(begun=begun + after)
+        return [words for words in night.warnings if "did not run" in words]
+
+    assert missed(timedelta(0)) == []
+    told = missed(3 * DAY)
+    assert len(told) == 2, "of three due times the last is its own"
+    assert missed(3 * DAY + MINUTE) == []
+    assert missed(DAY) == [], "the clock went back: what it says now was before all of that"
+    text = played.plan.read_text()
+    played.plan.write_text(text.replace('machine = "mini"', 'machine = "studio"'))
+    assert missed(3 * DAY) == told
+    with Store.open(read_plan(played.plan).history) as store:
+        noted = store.missed_nights()
+    assert sorted(night.machine for night in noted) == ["mini", "mini", "studio", "studio"]
+    dues = {f"{datetime.fromisoformat(night.due):%Y-%m-%d %H:%M} UTC" for night in noted}
+    assert {f"The night that was due at {due} did not run." for due in dues} == {*told}
+    assert "missed" in played.page
+
+
+@pytest.mark.processes
+def test_the_nearest_plan_is_meant_and_a_dry_run_prints_the_files(
+    fakes: Fakes, plan: NightPlan, tracekit: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(plan.file.parent)
+    at = ("nightly", "install", "--at", "2:30", "--method", "launchd")
+    shown = tracekit(*at, "--dry-run")
+    assert (shown.code, "<key>StartCalendarInterval</key>" in shown.out) == (0, True)
+    assert lying_around() == []
+    installed = tracekit(*at)
+    [agent] = lying_around()
+    assert (installed.code, "next night" in installed.out) == (0, True)
+    assert str(agent) in installed.out + installed.err
+    assert "02:30 every day, launchd" in tracekit("nightly", "status").out
+    known = json.loads(tracekit("nightly", "status", "--json").out)
+    assert known["installed"][0]["at"] == "02:30:00"
+    assert known["standing"] == [{"loaded": True, "last_exit": None, "words": ""}]
+    assert known["running"] is False
+    plan.file.write_text("[nightly")
+    assert tracekit("nightly", "install", plan.file, "--at", "03:30").code == 2
+    assert lying_around() == [agent]
+    removed = tracekit("nightly", "uninstall", plan.file)
+    assert (removed.code, removed.out) == (0, f"removed  launchd, {agent}\n"), "though it is broken"
+    assert lying_around() == []
+    assert "No nights of" in tracekit("nightly", "uninstall", plan.file).out
+
+
+@pytest.mark.parametrize(
+    ("course", "words"),
+    [
+        ({"outcome": Outcome.INCONCLUSIVE, "reason": "Busy.", "partial": True},
+         ", inconclusive, partial: Busy."),
+        # An outcome is not said twice.
+        ({"reason": "Regression: decode."}, ", Regression: decode."),
+        ({"outcome": None, "reason": "", "ended": ""}, ", not ended"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("fakes")
+def test_status_says_how_the_last_night_ended(
+    course: dict[str, Any], words: str, plan: NightPlan, tracekit: Run
+) -> None:
+    night = night_of(21, plan=plan.name, **course)
+    NightFolder(make_output(plan.output / night.id)).save(night)
+    shown = tracekit("nightly", "status", plan.file)
+    assert shown.code == 0
+    [line] = [line for line in shown.out.splitlines() if line.startswith("last night")]
+    assert line.endswith(words)
+    assert "no; `tracekit nightly install --at 02:30` does it" in shown.out
+
+
+def refused(plan: NightPlan, words: str) -> str:
+    with pytest.raises(ToolError, match=words) as caught, only_one(plan):
+        pytest.fail("two nights at once")
+    return caught.value.hint
+
+
+def test_a_second_night_is_refused_with_the_name_of_the_first(
+    plan: NightPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with only_one(plan):
+        whose = rf"paged \({plan.file}\), since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d, "
+        whose += rf"in process {os.getpid()}\.$"
+        assert f"`kill -TERM {os.getpid()}`" in refused(plan, whose)
+        refused(replace(plan, output=tmp_path / "elsewhere"), "on this machine")
+        with monkeypatch.context() as patch:
+            patch.setenv("TRACEKIT_CACHE", str(tmp_path / "notes"))
+            refused(plan, "Another night runs here")
+        for file in (plan.output / LOCK, *Path(os.environ["TRACEKIT_CACHE"]).glob("night-on-*")):
+            file.write_text("{")
+        refused(plan, r"Another night runs on this machine\.$")
+        assert runs_in(plan.output)
+    assert not runs_in(plan.output)
+    with only_one(plan):
+        assert runs_in(plan.output)
+
+
+def test_caffeinate_holds_on_as_long_as_the_night(tmp_path: Path) -> None:
+    program, said = tmp_path / "caffeinate", tmp_path / "said"
+    program.write_text(f'#!/bin/sh\necho "$@" > {said}; exec sleep 600\n')
+    program.chmod(0o755)
+    before = running()
+    with awake(program, "linux"), awake(tmp_path / "gone", "darwin"):
+        assert started_since(before) == []
+    with awake(program, "darwin"):
+        assert len(started_since(before)) == 1
+        until(lambda: said.exists() and said.read_text())
+        assert said.read_text() == f"-i -s -w {os.getpid()}\n"
+    assert started_since(before) == []
+
+
+HANGS = """
+import signal, sys, time
+from tracekit.nightly.schedule.running import enforced
+def stop(*_):
+    print("kept", flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, stop)
+with enforced(0.1, grace=0.2):
+    time.sleep(60)
+"""
+
+
+@pytest.mark.processes
+def test_a_night_that_hangs_is_stopped_as_systemd_would() -> None:
+    argv = [sys.executable, "-c", HANGS]
+    ran = subprocess.run(argv, capture_output=True, text=True, timeout=50, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "kept\n")
