@@ -33,22 +33,18 @@ NIGHT = time(2, 30)
 
 
 def test_a_job_names_whole_paths_and_the_interpreter_that_runs_now(
-    plan: NightPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    plan = NightPlan("paged", tmp_path / "tracekit.toml", (), tmp_path / "nights", "")
     job = job_of(plan, NIGHT)
     assert job.argv == (sys.executable, "-P", "-m", "tracekit", "nightly", str(plan.file))
-    assert (job.folder, job.log) == (plan.file.parent, plan.output / "nightly.log")
-    monkeypatch.chdir(plan.file.parent)
-    near = job_of(replace(plan, file=Path("tracekit.toml"), output=Path("nights")), NIGHT)
-    assert (near.argv[-1], near.label) == (str(plan.file), job.label)
-    assert near.log == plan.file.parent / "nights" / "nightly.log"
+    assert (job.folder, job.log) == (tmp_path, tmp_path / "nights" / "nightly.log")
+    monkeypatch.chdir(tmp_path)
+    near = replace(plan, file=Path("tracekit.toml"), output=Path("nights"))
+    assert job_of(near, NIGHT) == job
     with pytest.raises(UsageError, match="control character"):
         job_of(replace(plan, output=tmp_path / "two\nlines"), NIGHT)
-
-
-def test_the_label_tells_plans_apart_and_holds_no_odd_letter(
-    plan: NightPlan, tmp_path: Path
-) -> None:
+    # The label tells plans apart, and holds no odd letter.
     named = job_of(replace(plan, name='Ünder "the" /hood/ %h $HOME'), NIGHT).label
     assert named.startswith("tracekit.nightly.nder-the-hood-h-HOME.")
     assert job_of(replace(plan, name="…"), NIGHT).label.startswith("tracekit.nightly.plan.")
@@ -57,31 +53,30 @@ def test_the_label_tells_plans_apart_and_holds_no_odd_letter(
 
 
 def test_only_what_is_named_is_taken_of_the_environment() -> None:
-    seen = {
-        "PATH": "/opt/bin:relative:/usr/bin:/opt/bin:",
+    taken = {
         "HOME": "/home/ada",
         "LANG": "de_DE.UTF-8",
         "DEVELOPER_DIR": "/Applications/Xcode.app",
         "TRACEKIT_CACHE": "/cache",
-        "TRACEKIT_DISK_FLOOR": "",
-        "SECRET_TOKEN": "s3cret",
-        "VIRTUAL_ENV": "/venv",
     }
-    names = ("HOME", "LANG", "DEVELOPER_DIR", "TRACEKIT_CACHE")
+    left = {"TRACEKIT_DISK_FLOOR": "", "SECRET_TOKEN": "s3cret", "VIRTUAL_ENV": "/venv"}
+    seen = {**taken, **left, "PATH": "/opt/bin:relative:/usr/bin:/opt/bin:"}
     path = "/opt/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-    assert bare_environment(seen) == {"PATH": path} | {name: seen[name] for name in names}
+    assert bare_environment(seen) == {"PATH": path, **taken}
     own = pwd.getpwuid(os.getuid()).pw_dir
     assert bare_environment({"HOME": ""}) == {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": own}
 
 
-@pytest.mark.parametrize(("size", "rotated"), [(1 << 20, False), ((1 << 20) + 1, True)])
-def test_a_log_that_is_too_large_is_renamed(size: int, rotated: bool, tmp_path: Path) -> None:
+def test_a_log_that_is_too_large_is_renamed(tmp_path: Path) -> None:
+    log, older = tmp_path / "nightly.log", tmp_path / "nightly.log.1"
     rotate_log(tmp_path)
-    (tmp_path / "nightly.log.1").write_bytes(b"older")
-    (tmp_path / "nightly.log").write_bytes(b"x" * size)
+    log.write_bytes(b"x" * (1 << 20))
     rotate_log(tmp_path)
-    assert (tmp_path / "nightly.log").exists() is not rotated
-    assert (tmp_path / "nightly.log.1").stat().st_size == (size if rotated else 5)
+    assert (log.exists(), older.exists()) == (True, False)
+    older.write_bytes(b"older")
+    log.write_bytes(b"x" * ((1 << 20) + 1))
+    rotate_log(tmp_path)
+    assert (log.exists(), older.stat().st_size) == (False, (1 << 20) + 1)
 
 
 BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
