@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session.child import Prepared, prepared
+from tracekit.nightly.session.child import Prepared
 from tracekit.nightly.session.program import Bounds, Timeouts
 from tracekit.nightly.session.variants import candidate_of, reference_of
 from tracekit.record.supervisor import Supervisor
@@ -20,7 +20,6 @@ import subprocess
 import sys
 import time
 
-from tracekit.workload import IDLE, StepReport
 from tracekit.workload import Step, workload
 
 
@@ -36,8 +35,6 @@ def naps(seconds: float = 0.001, trick: str = "", slow: float = 1.0, mark: str =
         with open(mark, "a") as file:
             for alone in (False, True):
                 file.write(f"{subprocess.Popen(argv, start_new_session=alone).pid}\\n")
-    if trick == "refuse":
-        raise ValueError("not today")
 
     def wait(_):
         made["steps"] += 1
@@ -50,8 +47,6 @@ def naps(seconds: float = 0.001, trick: str = "", slow: float = 1.0, mark: str =
                 os.kill(os.getpid(), signal.SIGKILL)
             if trick == "hang":
                 time.sleep(3600)
-            if trick == "exit":
-                os._exit(7)
         if trick == "print":
             print("a line of the workload")
             assert sys.stdin.read() == ""
@@ -64,53 +59,30 @@ def naps(seconds: float = 0.001, trick: str = "", slow: float = 1.0, mark: str =
         tokens=3,
         results={"depth": 0.25},
         exhausted=lambda: trick == "exhausted" and made["steps"] > 20,
-        tell=(lambda: StepReport(variant=IDLE)) if trick == "idle" else None,
     )
 '''
 
 
-def capture_of(home: Path, **values: Any) -> Capture:
-    """Return a capture of naps against naps, in short turns, by a plan in `home`."""
-    defaults: dict[str, Any] = {
-        "name": "short",
-        "workload": "naps",
-        "workloads": home / "plan" / "workloads",
-        "reference": Reference(),
-        "turn": 0.01,
-        "warmup": 1,
-        "pairs": 2,
-    }
-    return Capture(**{**defaults, **values})
-
-
 def write_naps(home: Path) -> Path:
-    """Write the workload; return its folder."""
+    """Write the workload, unless something is there in its place; return its folder."""
     folder = home / "plan" / "workloads"
-    folder.mkdir(parents=True)
-    (folder / "naps.py").write_text(NAPS)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "naps.py").exists():
+        (folder / "naps.py").write_text(NAPS)
     return folder
 
 
-def _planned(home: Path, values: dict[str, Any]) -> tuple[Capture, NightPlan, Path]:
-    capture, file = capture_of(home, **values), home / "plan" / "tracekit.toml"
-    file.touch()
-    night = home / "nights" / "night"
+@contextmanager
+def prepared_in(home: Path, timeouts: Timeouts = HASTY, **values: Any) -> Iterator[Prepared]:
+    """Prepare a capture of naps against naps by a plan in `home`; nothing is started."""
+    usual = {"reference": Reference(), "turn": 0.01, "warmup": 1, "pairs": 2}
+    capture = Capture("short", "naps", write_naps(home), **{**usual, **values})
+    plan = NightPlan(
+        "nightly", home / "plan" / "tracekit.toml", (capture,), home / "nights", "sqlite://"
+    )
+    plan.file.touch()
+    night = plan.output / "night"
     night.mkdir(parents=True, exist_ok=True)
-    return capture, NightPlan("nightly", file, (capture,), home / "nights", "sqlite://"), night
-
-
-@contextmanager
-def prepared_in(home: Path, **values: Any) -> Iterator[Prepared]:
-    """Prepare a capture of naps, whose interpreters are asked what they are."""
-    capture, plan, night = _planned(home, values)
-    with prepared(capture, plan, night, timeouts=HASTY) as found:
-        yield found
-
-
-@contextmanager
-def undescribed_in(home: Path, timeouts: Timeouts = HASTY, **values: Any) -> Iterator[Prepared]:
-    """Prepare a capture of naps, and start nothing."""
-    capture, plan, night = _planned(home, values)
     with Supervisor(night) as supervisor:
         bounds, candidate = Bounds(supervisor, timeouts), candidate_of(capture, plan)
         with reference_of(capture, plan, candidate, bounds) as reference:

@@ -1,10 +1,13 @@
-"""Pairs of processes: what is measured, what fails, and that nothing is left behind.
+"""A session: what is checked first, what is measured and traced, what fails, and what is left.
 
 One session is measured once, and read by all tests that only look at what came of it.
 """
 
+import json
+import math
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,20 +18,275 @@ from typing import Any
 
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from naps import undescribed_in, write_naps
+from naps import prepared_in
+from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.base.errors import ToolError
+from tracekit.base.recording import Overhead, Provenance
+from tracekit.machine.state import JUDGED, State
 from tracekit.machine.watch import Watch
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.child import Prepared
-from tracekit.nightly.session.measuring import measure, order_of
-from tracekit.nightly.session.program import BudgetSpentError, Timeouts
-
-pytestmark = pytest.mark.processes
+from tracekit.nightly.session.measuring import (
+    MORE_IS_WORSE,
+    arguments_of,
+    check,
+    grid_of,
+    measure,
+    options,
+    order_of,
+    overhead,
+    require_steps,
+    trace,
+    traced_values,
+    values_of,
+    worst,
+)
+from tracekit.nightly.session.program import BudgetSpentError, ParityError, Timeouts
+from tracekit.workload.interleaved.protocol import Finished, StepTimes
+from tracekit.workload.workload import Measured
 
 Ready = Callable[..., Any]
+Pretend = Callable[..., None]
+SECOND = 10**9
 SLOWER = Reference(parameters={"slow": 20.0})
+
+
+@pytest.mark.parametrize(
+    ("turn", "values"),
+    [
+        (StepTimes((100, 300, 200), tokens=6, length=SECOND),
+         {"step_rate": 3.0, "step_p50": 200.0, "tokens_per_second": 6.0}),
+        # Waits for load count as time, and not as steps.
+        (StepTimes((100,), idle=9, length=SECOND // 2), {"step_rate": 2.0, "step_p50": 100.0}),
+        # Of several variants, which are compared, no step time is given.
+        (StepTimes((1, 2), tokens=4, length=SECOND, variants=("paged", "sdpa")),
+         {"step_rate": 2.0}),
+        (StepTimes((1, 3), length=SECOND, variants=("paged",)),
+         {"step_rate": 2.0, "step_p50": 2.0}),
+    ],
+)  # fmt: skip
+def test_a_turn_s_metrics_are_those_of_the_analysis(
+    turn: StepTimes, values: dict[str, float]
+) -> None:
+    assert values_of([turn], Finished()) == {name: (value,) for name, value in values.items()}
+
+
+def test_each_turn_has_values_of_its_own_a_result_one_and_a_percentile_needs_100_steps() -> None:
+    for steps, known in ((99, None), (100, (99.01, 99.01))):
+        turn = StepTimes(times=tuple(range(1, steps + 1)), length=SECOND)
+        found = values_of([turn, turn], Finished()).get("step_p99")
+        assert found == (known and pytest.approx(known))
+    turns = [StepTimes(times=(time,), length=SECOND) for time in (5, 7)]
+    results = {
+        "max_error": Measured(0.5, "ratio", "lower"),
+        "hidden": Measured(None, reason="nobody looked"),
+        "step_p50": Measured(3.0, "ns", "lower"),
+    }
+    values = values_of(turns, Finished(results))
+    assert (values["step_p50"], values["max_error"]) == ((5.0, 7.0), (0.5,))
+    assert "hidden" not in values
+    metrics = (
+        Measurement("step_p50", 200, "ns", Better.LOWER),
+        Measurement("gpu_busy", None, "ratio", Better.NEITHER, "no GPU"),
+    )
+    own = (Measurement("depth", 0.25, "ratio", Better.HIGHER),)
+    result = Result(Provenance(), metrics=metrics, results=own)
+    assert traced_values(result) == {"step_p50": (200.0,), "depth": (0.25,)}
+    for turn in (StepTimes(exhausted=True), StepTimes(idle=4, length=9)):
+        with pytest.raises(ToolError, match="The candidate of x"):
+            require_steps("the candidate of x", turn)
+
+
+def pair(*step_times: float, contaminated: tuple[str, ...] = ()) -> Pair:
+    return Pair(1, 1, "abba", candidate={"step_p50": step_times}, contaminated=contaminated)
+
+
+def test_the_overhead_is_that_of_medians_in_ns_or_says_why_not() -> None:
+    found = overhead([pair(110)], [pair(90, 110), pair(100), pair(101), pair(99)])
+    assert (found.ratio, found.recorded, found.unrecorded) == (pytest.approx(0.1), 110, 100)
+    # Student's t of 3 degrees of freedom, times the deviation of one run from the mean of four
+    deviation = math.sqrt((2 * math.log(1.01) ** 2) / 3)
+    half = 3.182 * deviation * math.sqrt(1 + 1 / 4)
+    assert found.spread == pytest.approx(1.1 * half, rel=0.02)
+    untraced = [pair(100), pair(100), pair(500, contaminated=("busy",))]
+    assert overhead([pair(110)], untraced) == Overhead(pytest.approx(0.1), 0.0, 110, 100)
+    for traced, other, why in (
+        ([pair(32)], [pair(100)], "one untraced pair does not show how much pairs differ"),
+        ([], [pair(1)], "no traced pair"),
+        ([pair(1)], [pair(1, contaminated=("x",))], "no untraced pair"),
+        ([Pair(1, 1, "ab", traced=True)], [pair(1)], "no traced pair"),
+    ):
+        found = overhead(traced, other)
+        assert found.ratio is None
+        assert found.reason.startswith(why)
+
+
+READINGS = st.dictionaries(st.sampled_from(["calibration", "gpu_clock"]), st.floats(0, 1e9))
+
+
+@given(st.lists(READINGS, min_size=1, max_size=4))
+def test_the_worst_of_each_reading_counts(known: list[dict[str, float]]) -> None:
+    found = worst([State(str(at), readings) for at, readings in enumerate(known)])
+    assert found is not None
+    assert found.at == str(len(known) - 1)
+    for name, worse in (("calibration", max), ("gpu_clock", min)):
+        seen = [readings[name] for readings in known if name in readings]
+        assert found.readings.get(name) == (worse(seen) if seen else None)
+
+
+def test_what_nobody_could_read_keeps_its_reason() -> None:
+    unread = State("01", {}, {"battery": "no battery"})
+    assert worst([unread]) == unread
+    assert worst([unread, State("02", {"battery": 0.5})]) == State("02", {"battery": 0.5})
+    assert worst([]) is None
+    assert set(JUDGED) <= MORE_IS_WORSE | {"gpu_clock", "memory_free", "mains", "battery"}
+
+
+def test_what_the_plan_says_decides_the_grid_the_order_and_the_command_line(ready: Ready) -> None:
+    values: dict[str, Any] = {
+        "parameters": {"trick": "print"},
+        "templates": ("Metal System Trace", "mine.tracetemplate"),
+        "counters": "off",
+        "time_limit": 2.5,
+        "recorder": "host",
+        "telemetry": "off",
+    }
+    with ready(**values) as prepared:
+        assert check(prepared) == "", "nothing to check is nothing to say"
+    capture, candidate, reference = prepared.capture, prepared.candidate, prepared.reference
+    for parity, own, other, grid in (
+        ("auto", "naps", "naps", ""),
+        ("auto", "paged", "naps", "quick"),
+        ("auto", "naps", "kv-cache", "quick"),
+        ("off", "paged", "sdpa", ""),
+        ("full", "naps", "naps", "full"),
+    ):
+        sides = (replace(candidate, workload=own), replace(reference, workload=other))
+        asked = Prepared(replace(capture, parity=parity), Path(), *sides, prepared.bounds)
+        assert grid_of(asked) == grid
+    for together, known, orders in (
+        (True, reference, ["abba", "baab"]),
+        (False, reference, ["ab", "ba"]),
+        (True, None, ["aa", "aa"]),
+        (False, None, ["a", "a"]),
+    ):
+        asked = replace(prepared, capture=replace(capture, together=together), reference=known)
+        assert [order_of(asked, number) for number in (1, 2)] == orders
+    line = arguments_of(prepared, candidate, Path("/runs/one"))
+    assert line[:5] == (sys.executable, "-P", "-m", "tracekit", "capture")
+    assert " ".join(line[5:]) == (
+        f"--workload naps --workloads {capture.workloads} --recorder host "
+        "--template Metal System Trace --template mine.tracetemplate --counters off "
+        "--telemetry off --time-limit 2.500s --warmup 1 --output /runs/one --trick=print"
+    )
+    parameters = {"size": -3, "ragged": True, "causal": False, "kernel": None, "lengths": [1, 2]}
+    words = ("--size=-3", "--ragged", "--no-causal", "--lengths=1", "--lengths=2")
+    assert options(parameters) == words
+
+
+HOLDS = {"kind": "parity", "version": 1, "breaches": 0, "repeat": None, "outcomes": [{}, {}]}
+# An interpreter whose `tracekit` answers parity with a document, and captures what it makes up.
+PRETENDED = """#!{python}
+import json, os, sys
+if "tracekit" not in sys.argv:
+    os.execv("{python}", ["{python}", *sys.argv[1:]])
+if "capture" in sys.argv and {code} in (0, 4):
+    folder = sys.argv[sys.argv.index("--output") + 1]
+    os.makedirs(folder)
+    with open(os.path.join(folder, "result.json"), "w") as file:
+        file.write({result!r})
+if "parity" in sys.argv:
+    sys.stdout.write(json.dumps({holds!r}))
+sys.stderr.write("some words")
+sys.exit({code})
+"""
+
+
+@pytest.fixture
+def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pretend:
+    """Let the interpreter answer, with a value of a result and an exit code."""
+    place, python = tmp_path / "pretended", sys.executable
+    monkeypatch.setattr(sys, "executable", str(place))
+
+    def answer(code: int = 0, value: float | None = 200, result: str = "") -> None:
+        metric = {"name": "step_p50", "value": value, "unit": "ns", "better": "lower"}
+        text = result or json.dumps({"provenance": {}, "metrics": [metric]})
+        place.write_text(PRETENDED.format(python=python, code=code, result=text, holds=HOLDS))
+        place.chmod(0o755)
+
+    answer()
+    return answer
+
+
+@pytest.mark.processes
+def test_parity_runs_again_until_it_holds_and_then_once_a_night(
+    ready: Ready, pretend: Pretend
+) -> None:
+    with ready(reference=None, parity="quick") as prepared:
+        for code in (3, 1):
+            pretend(code)
+            reason = rf"parity --quick --json ended with exit code {code}\. Its last words: some"
+            with pytest.raises(ParityError, match=reason) as caught:
+                check(prepared)
+            assert str(prepared.log_of("parity")) in caught.value.hint
+        for code in (0, 5):
+            pretend(code)
+            assert check(prepared) == "Parity holds in the quick grid."
+            assert json.loads((prepared.folder / "parity-quick.json").read_text()) == HOLDS
+
+
+@pytest.mark.processes
+def test_checks_of_the_plan_run_in_its_folder_and_the_first_that_fails_is_quoted(
+    ready: Ready, tmp_path: Path
+) -> None:
+    with ready(reference=None) as prepared:
+
+        def checked(*checks: tuple[str, ...], seconds: float = 60) -> str:
+            asked = ending(prepared, time.monotonic() + seconds)
+            return check(replace(asked, capture=replace(prepared.capture, checks=checks)))
+
+        said = checked(("sh", "-c", "pwd; echo beside >&2"), ("true",))
+        assert said == "Sh succeeded; true succeeded."
+        assert prepared.log_of("check-1").read_text() == f"{tmp_path / 'plan'}\nbeside\n"
+        with pytest.raises(ParityError, match=r"exit code 1\. Its last words: 2 fail") as failed:
+            checked(("true",), ("sh", "-c", "echo 2 failed; exit 1"))
+        assert "check-2.log" in failed.value.hint
+        with pytest.raises(ToolError, match=r"^no-such-program cannot be started: No such file"):
+            checked(("no-such-program",))
+        with pytest.raises(BudgetSpentError):
+            checked(("sh", "-c", "sleep 60 & wait"), seconds=0.5)
+
+
+@pytest.mark.processes
+def test_sides_take_turns_to_be_traced_and_what_fails_or_lacks_its_target_does_not_count(
+    ready: Ready, pretend: Pretend
+) -> None:
+    with ready(traced=2) as prepared:
+        pairs = list(trace(prepared, session=2))
+        found = [(traced.traced, traced.order, traced.number) for traced in pairs]
+        assert found == [(True, "ab", 1), (True, "ba", 2)]
+        assert pairs[0].contaminated == pairs[1].contaminated == ()
+        assert pairs[0].candidate == pairs[0].reference == {"step_p50": (200.0,)}
+        assert pairs[1].runs == ("short/candidate-2-2", "short/reference-2-2")
+        alone = replace(prepared, reference=None)
+        pretend(4, None)
+        lacking, _ = trace(alone, session=3)
+        assert (lacking.order, lacking.candidate, lacking.reference) == ("a", {}, {})
+        assert lacking.runs == ("short/candidate-3-1",)
+        lacks = "The trace of the candidate is not known to hold its work."
+        assert lacking.contaminated == (lacks,)
+        pretend(3)
+        reason = r"of the candidate of short ended with exit code 3\. Its last words: some words"
+        with pytest.raises(ToolError, match=reason) as caught:
+            list(trace(alone, session=4))
+        assert "tracekit capture --workload naps" in caught.value.hint
+        pretend(result="{")
+        with pytest.raises(ToolError, match=r"left no result that can be read: .*result\.json"):
+            list(trace(alone, session=5))
 
 
 @dataclass(frozen=True)
@@ -44,10 +302,9 @@ class Session:
 def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     """Two pairs of naps, which print, while the machine is looked at."""
     home = tmp_path_factory.mktemp("session")
-    write_naps(home)
     parameters = {"mark": str(home / "pids"), "trick": "print"}
     with (
-        undescribed_in(home, parameters=parameters, reference=SLOWER) as prepared,
+        prepared_in(home, parameters=parameters, reference=SLOWER) as prepared,
         Watch("off") as watch,
     ):
         pairs = list(measure(prepared, watch=watch))
@@ -59,6 +316,7 @@ def ending(prepared: Prepared, deadline: float) -> Prepared:
     return replace(prepared, bounds=replace(prepared.bounds, deadline=deadline))
 
 
+@pytest.mark.processes
 def test_a_pair_tells_each_turn_of_each_side(session: Session) -> None:
     first, second = session.pairs
     assert (first.sitting, first.number, first.order) == (1, 1, "abba")
@@ -72,9 +330,9 @@ def test_a_pair_tells_each_turn_of_each_side(session: Session) -> None:
     assert tokens == pytest.approx([3 * each for each in rate])
     assert not first.traced
     assert len(set(session.pids)) == len(session.pids) == 4, "each pair has processes of its own"
-    assert session.prepared.backend == "cpu"
-    assert session.prepared.results["depth"].better == "neither"
-    assert session.prepared.remarks == []
+    prepared = session.prepared
+    assert (prepared.backend, prepared.results["depth"].better) == ("cpu", "neither")
+    assert prepared.remarks == []
     looks = [state for pair in session.pairs for state in (pair.before, pair.after) if state]
     assert len(looks) == 4
     assert all(before.at <= after.at for before, after in pairwise(looks))
@@ -82,21 +340,9 @@ def test_a_pair_tells_each_turn_of_each_side(session: Session) -> None:
     assert all("load" in look.readings for look in looks)
 
 
-def test_odd_and_even_pairs_go_the_other_way_round(session: Session) -> None:
-    for together, known, orders in (
-        (True, session.prepared.reference, ["abba", "baab"]),
-        (False, session.prepared.reference, ["ab", "ba"]),
-        (True, None, ["aa", "aa"]),
-        (False, None, ["a", "a"]),
-    ):
-        capture = replace(session.prepared.capture, together=together)
-        asked = replace(session.prepared, capture=capture, reference=known)
-        assert [order_of(asked, number) for number in (1, 2)] == orders
-
-
+@pytest.mark.processes
 def test_sides_that_do_not_fit_together_run_one_after_the_other(ready: Ready) -> None:
-    values: dict[str, Any] = {"together": False, "reference": SLOWER}
-    with ready(**values) as prepared, Watch("off") as watch:
+    with ready(together=False, reference=SLOWER) as prepared, Watch("off") as watch:
         pair, *_ = measure(prepared, session=2, first=3, pairs=1, watch=watch, calibrate=False)
         assert not prepared.log_of("calibration").exists()
     assert (pair.sitting, pair.number, pair.order) == (2, 3, "ab")
@@ -108,28 +354,26 @@ def test_sides_that_do_not_fit_together_run_one_after_the_other(ready: Ready) ->
     assert pair.before.absences["calibration"] == "no fixed work was done."
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("trick", "reason"),
     [
-        ("crash", "The candidate of short: The workload failed: RuntimeError: the pool is empty"),
-        ("kill", "The candidate of short ended in the middle of its work, with signal SIGKILL."),
-        ("exhausted", "The candidate of short had nothing left to do in its turn."),
-        ("hang", "The candidate of short did not answer within"),
+        ("crash", ": The workload failed: RuntimeError: the pool is empty"),
+        ("kill", r" ended in the middle of its work, with signal SIGKILL\. .*about to be killed$"),
+        ("exhausted", " had nothing left to do in its turn"),
+        ("hang", " did not answer within"),
     ],
 )
 def test_a_side_that_fails_is_named_and_quoted(ready: Ready, trick: str, reason: str) -> None:
-    hasty = Timeouts(turn=0.3, leave=0.1)
-    values: dict[str, Any] = {"turn": 0.05, "timeouts": hasty, "reference": None}
+    hasty, parameters = Timeouts(turn=0.3, leave=0.1), {"trick": trick}
     with (
-        ready(parameters={"trick": trick}, **values) as prepared,
-        pytest.raises(ToolError) as caught,
+        ready(turn=0.05, timeouts=hasty, reference=None, parameters=parameters) as prepared,
+        pytest.raises(ToolError, match=f"^The candidate of short{reason}"),
     ):
         list(measure(prepared))
-    assert caught.value.message.startswith(reason)
-    if trick == "kill":
-        assert caught.value.message.endswith("Its last words: about to be killed")
 
 
+@pytest.mark.processes
 def test_the_night_s_time_ends_even_a_side_that_hangs(ready: Ready, tmp_path: Path) -> None:
     mark = tmp_path / "pids"
     parameters = {"trick": "hang", "mark": str(mark)}
@@ -141,6 +385,7 @@ def test_the_night_s_time_ends_even_a_side_that_hangs(ready: Ready, tmp_path: Pa
             list(measure(ending(prepared, time.monotonic() + 4)))
 
 
+@pytest.mark.processes
 def test_who_stops_asking_leaves_nothing_behind(
     ready: Ready, children: Callable[[], list[psutil.Process]], tmp_path: Path
 ) -> None:
@@ -149,22 +394,18 @@ def test_who_stops_asking_leaves_nothing_behind(
     parameters = {"trick": "fork", "mark": str(mark)}
     with ready(pairs=5, parameters=parameters) as prepared, Watch("off") as watch:
         next(measure(prepared, watch=watch))
-        names = [" ".join(each.cmdline()) for each in children()]
-    assert not [each for each in names if "tracekit.workload.interleaved" in each]
-    pids = [int(line) for line in mark.read_text().split()]
-    assert len(set(pids)) == 6
-    assert not [each for each in psutil.process_iter() if each.pid in pids and _runs(each)]
-
-
-def _runs(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        names = [" ".join(process.cmdline()) for process in children()]
+    assert not [name for name in names if "tracekit.workload.interleaved" in name]
+    pids = {int(line) for line in mark.read_text().split()}
+    assert len(pids) == 6
+    everything = [process.info for process in psutil.process_iter(["pid", "status"])]
+    assert {each["status"] for each in everything if each["pid"] in pids} <= {psutil.STATUS_ZOMBIE}
 
 
 # It may come between the opening of a file of /proc and the `with` that closes it.
+@pytest.mark.processes
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ctrl_c_leaves_nothing_behind(
-    ready: Ready, children: Callable[[], list[psutil.Process]], tmp_path: Path
-) -> None:
+def test_ctrl_c_leaves_nothing_behind(ready: Ready, tmp_path: Path) -> None:
     mark = tmp_path / "pids"
 
     def interrupt() -> None:

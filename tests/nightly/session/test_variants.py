@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from naps import NAPS, prepared_in, write_naps
+from real_nights import git
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.base.git import git as ask
 from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.program import Bounds, BudgetSpentError
@@ -25,9 +26,8 @@ from tracekit.nightly.session.worktree import KEPT, Worktree, checked_out
 from tracekit.nightly.session.worktree import repository as repository_of
 from tracekit.workload.interleaved.protocol import Hello
 
-pytestmark = [pytest.mark.usefixtures("children"), pytest.mark.processes]
-
 Ready = Callable[..., Any]
+MakeTree = Callable[..., Worktree]
 SDPA = '''
 from tracekit.workload import Step, workload
 
@@ -39,16 +39,43 @@ def sdpa(heads: int = 2) -> Step:
 '''
 
 
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Make a repository of the plan's folder, whose tag `fast` is the first of two commits.
+
+    HEAD sleeps twenty times as long.
+    """
+    workloads = write_naps(tmp_path)
+    top = workloads.parent
+    git(top, "init", "--quiet", "--initial-branch=main")
+    (top / "module_of_plan.py").write_text("SPEED = 'fast'\n")
+    (top / ".gitignore").write_text("__pycache__/\ntracekit.toml\n")
+    git(top, "add", ".")
+    git(top, "commit", "--quiet", "-m", "fast")
+    git(top, "tag", "fast")
+    (workloads / "naps.py").write_text(NAPS.replace("slow: float = 1.0", "slow: float = 20.0"))
+    (top / "module_of_plan.py").write_text("SPEED = 'slow'\n")
+    git(top, "commit", "--quiet", "--all", "-m", "slow")
+    return top
+
+
+@pytest.fixture
+def worktree(repository: Path) -> MakeTree:
+    """Describe the work tree of a revision."""
+    found = repository_of(repository)
+    return lambda revision="fast", *setup: Worktree(found, found.commit(revision), setup)
+
+
+@pytest.mark.processes
 def test_each_side_says_what_it_is(
-    described: Ready,
-    interpreter: Callable[..., Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    ready: Ready, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    python = interpreter(KIND="other")
-    values = {"reference": Reference(python=python), "parameters": {"slow": 2.0}}
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexport KIND=other\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
-    with described(**values) as prepared:
+    with ready(reference=Reference(python=python), parameters={"slow": 2.0}) as prepared:
+        prepared.describe()
         side, said = prepared.candidate, prepared.described["candidate"]
         reference = prepared.described["reference"]
         assert prepared.reference.python == python
@@ -60,44 +87,23 @@ def test_each_side_says_what_it_is(
     assert reference.words.startswith(f"Python {reference.python} with")
 
 
-def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(
-    ready: Ready, workloads: Path
-) -> None:
-    parameters = {"seconds": 0.002, "slow": 2.0}
-    asked = Reference(parameters={"slow": 3.0})
-    with ready(reference=asked, parameters=parameters) as prepared:
-        assert prepared.reference.parameters == {"seconds": 0.002, "slow": 3.0}
-        assert prepared.reference.difference == ("slow 3.0",)
-    (workloads / "sdpa.py").write_text(SDPA)
-    asked = Reference(workload="sdpa", parameters={"heads": 4})
-    with ready(reference=asked, parameters=parameters) as prepared:
-        assert prepared.reference.parameters == {"heads": 4}
-        assert prepared.reference.difference == ("sdpa", "heads 4")
-
-
 @pytest.mark.parametrize(
-    ("script", "reason", "hint"),
+    ("asked", "parameters", "difference"),
     [
-        ("echo No module named tracekit >&2; exit 1", "tracekit", "-m pip install tracekit"),
-        (
-            'echo \'{"hello":{"protocol":99,"tracekit":"9.0"}}\'; cat',
-            "has tracekit 9.0, which takes turns by protocol 99; this one does by protocol 2",
-            "the same tracekit",
-        ),
+        (Reference(parameters={"slow": 3.0}), {"seconds": 0.002, "slow": 3.0}, ("slow 3.0",)),
+        (Reference(workload="sdpa", parameters={"heads": 4}), {"heads": 4}, ("sdpa", "heads 4")),
     ],
 )
-def test_what_is_no_interpreter_of_ours_is_an_error(
-    script: str, reason: str, hint: str, ready: Ready, tmp_path: Path
+def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(
+    asked: Reference, parameters: dict[str, object], difference: tuple[str, ...], tmp_path: Path
 ) -> None:
-    python = tmp_path / "python"
-    python.write_text(f"#!/bin/sh\n{script}\n")
-    python.chmod(0o755)
-    with ready(reference=Reference(python=python)) as prepared:
-        asked = replace(prepared, candidate=prepared.reference, reference=None)
-        with pytest.raises(ToolError) as caught:
-            asked.describe()
-    assert reason in caught.value.message
-    assert hint in caught.value.hint
+    (write_naps(tmp_path) / "sdpa.py").write_text(SDPA)
+    with prepared_in(
+        tmp_path, reference=asked, parameters={"seconds": 0.002, "slow": 2.0}
+    ) as found:
+        assert found.reference is not None
+        assert found.reference.parameters == parameters
+        assert found.reference.difference == difference
 
 
 def side(python: str = sys.executable, *difference: str) -> CodeVariant:
@@ -116,22 +122,12 @@ def test_a_reference_is_described_by_what_differs() -> None:
         assert (described.words, described.mlx, described.commit) == (words, mlx, "abc")
 
 
-Git = Callable[..., str]
-
-
-@pytest.fixture
-def worktree(repository: Path) -> Callable[..., Worktree]:
-    """Describe the work tree of a revision."""
-    found = repository_of(repository)
-    return lambda revision="fast", *setup: Worktree(found, found.commit(revision), setup)
-
-
+@pytest.mark.processes
 def test_a_revision_is_measured_from_a_work_tree_of_its_own_by_its_own_interpreter(
-    ready: Callable[..., Any], repository: Path, git: Git, interpreter: Callable[..., Path]
+    ready: Ready, repository: Path
 ) -> None:
-    script = interpreter().read_text()
-    make = f"open('python', 'w').write({script!r}); import os; os.chmod('python', 0o755)"
-    setup = (sys.executable, "-c", make)
+    script = f'#!/bin/sh\nexec {sys.executable} "$@"'
+    setup = ("sh", "-c", f"echo '{script}' > python; chmod +x python")
     asked = Reference(revision="fast", python=Path("python"), setup=setup, pythonpath=())
     with ready(reference=asked, pairs=1) as prepared:
         reference = prepared.reference
@@ -146,11 +142,12 @@ def test_a_revision_is_measured_from_a_work_tree_of_its_own_by_its_own_interpret
     assert reference.python == reference.cwd / "python"
     assert not reference.env.get("PYTHONPATH")
     assert reference.cwd.is_relative_to(Path(os.environ["TRACEKIT_CACHE"]).resolve())
-    assert git(repository, "status", "--porcelain") == "?? tracekit.toml"
+    assert git(repository, "status", "--porcelain") == ""
 
 
+@pytest.mark.processes
 def test_modules_of_either_side_come_from_its_own_folders_and_a_changed_one_is_told(
-    ready: Callable[..., Any], repository: Path, git: Git
+    ready: Ready, repository: Path
 ) -> None:
     commit = git(repository, "rev-parse", "fast")
     (repository / "module_of_plan.py").write_text("SPEED = 'unknown'\n")
@@ -164,8 +161,9 @@ def test_modules_of_either_side_come_from_its_own_folders_and_a_changed_one_is_t
         assert ours[:2] == [f"{repository}/src", str(repository)]
 
 
+@pytest.mark.processes
 def test_a_work_tree_is_made_and_set_up_once(
-    worktree: Callable[..., Worktree], bounds: Bounds, tmp_path: Path
+    worktree: MakeTree, bounds: Bounds, tmp_path: Path
 ) -> None:
     count = tmp_path / "count"
     tree = worktree("fast", "sh", "-c", f"echo set up; echo x >> {count}")
@@ -188,31 +186,31 @@ def link_elsewhere(folder: Path) -> None:
     folder.symlink_to(Path.home())
 
 
-DAMAGE: dict[str, Callable[[Path], object]] = {
-    "note": lambda folder: folder.with_suffix(".json").unlink(),
-    "head": lambda folder: ask(folder, "checkout", "--quiet", "--detach", "main"),
-    "index": spoil_index,
-    "link": link_elsewhere,
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.processes
 def test_a_work_tree_that_is_not_whole_is_made_again(
-    worktree: Callable[..., Worktree], bounds: Bounds, repository: Path, damage: str
+    worktree: MakeTree, bounds: Bounds, repository: Path
 ) -> None:
     tree = worktree()
-    with checked_out(tree, bounds) as folder:
+    damages: list[Callable[[Path], object]] = [
+        lambda folder: folder.with_suffix(".json").unlink(),
+        lambda folder: git(folder, "checkout", "--quiet", "--detach", "main"),
+        spoil_index,
+        link_elsewhere,
+    ]
+    with checked_out(tree, bounds):
         pass
-    DAMAGE[damage](folder)
-    with checked_out(tree, bounds) as folder:
-        assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
-        assert not folder.is_symlink()
+    for damage in damages:
+        damage(tree.folder)
+        with checked_out(tree, bounds) as folder:
+            assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
+            assert not folder.is_symlink()
+        assert tree.whole
     assert (repository / "module_of_plan.py").read_text() == "SPEED = 'slow'\n"
-    assert tree.whole
 
 
+@pytest.mark.processes
 def test_a_setup_that_fails_is_quoted_and_tried_again(
-    worktree: Callable[..., Worktree], bounds: Bounds, tmp_path: Path
+    worktree: MakeTree, bounds: Bounds, tmp_path: Path
 ) -> None:
     changing = worktree("fast", "sh", "-c", "echo x > module_of_plan.py")
     changed = r"changed files of the commit.*module_of_plan"
@@ -229,8 +227,9 @@ def test_a_setup_that_fails_is_quoted_and_tried_again(
         assert folder.is_dir()
 
 
+@pytest.mark.processes
 def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
-    worktree: Callable[..., Worktree], bounds: Bounds
+    worktree: MakeTree, bounds: Bounds
 ) -> None:
     tree = worktree("fast")
     tree.folder.parent.mkdir(parents=True)
@@ -245,8 +244,9 @@ def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
             assert (folder / "module_of_plan.py").is_file()
 
 
+@pytest.mark.processes
 def test_only_the_last_used_are_kept_and_those_in_use(
-    repository: Path, bounds: Bounds, worktree: Callable[..., Worktree], git: Git
+    repository: Path, bounds: Bounds, worktree: MakeTree
 ) -> None:
     with ExitStack() as stack:
         used = stack.enter_context(checked_out(worktree("fast"), bounds))
@@ -263,7 +263,8 @@ def test_only_the_last_used_are_kept_and_those_in_use(
     assert str(made[0].folder) not in git(repository, "worktree", "list")
 
 
-def test_names_of_a_commit_are_resolved_and_others_are_refused(repository: Path, git: Git) -> None:
+@pytest.mark.processes
+def test_names_of_a_commit_are_resolved_and_others_are_refused(repository: Path) -> None:
     git(repository, "tag", "--annotate", "--message", "one", "v1", "fast")
     found = repository_of(repository / "workloads")
     assert found.top == repository
@@ -277,7 +278,7 @@ def test_names_of_a_commit_are_resolved_and_others_are_refused(repository: Path,
 
 
 def test_a_plan_outside_of_repositories_has_no_revisions(
-    ready: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ready: Ready, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     with (
