@@ -37,30 +37,24 @@ def test_a_night_is_named_by_its_start_in_utc_and_read_as_it_was_written(tmp_pat
     for begun in (BEGUN, BEGUN.astimezone(timezone(timedelta(hours=9)))):
         start, tail = night_id(begun)[:19], night_id(begun)[20:]
         assert (start, len(tail), tail.isalpha()) == ("2026-11-20T02-30-00", 4, True)
-    folders = [NightFolder(make_output(tmp_path / "nights" / night_of(day).id)) for day in (1, 2)]
+    folders = [NightFolder(make_output(tmp_path / night_of(day).id)) for day in (1, 2)]
     for day, folder in enumerate(folders, 1):
         folder.save(night_of(day))
         assert night_in(folder.folder) == night_of(day)
-    (tmp_path / "nights" / "worktrees").mkdir()
-    assert nights_in(tmp_path / "nights") == folders
-    assert night_in(tmp_path / "nights") is None
+    (tmp_path / "worktrees").mkdir()
+    assert nights_in(tmp_path) == folders
+    assert night_in(tmp_path) is None
     with pytest.raises(RecordingError, match="cannot be made: File exists"):
         make_output(folders[0].folder)
-
-
-NEWER = '{"id": "a", "plan": "", "machine": "", "started": "", "format": 99}'
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [("{", "be read"), ('{"id": 3}', "be read"), (NEWER, "has format 99; this tracekit reads")],
-)
-def test_a_document_that_cannot_be_understood_is_told(
-    tmp_path: Path, content: str, told: str
-) -> None:
-    (tmp_path / "night.json").write_text(content)
-    with pytest.raises(InputError, match=told):
-        night_in(tmp_path)
+    newer = '{"id": "a", "plan": "", "machine": "", "started": "", "format": 99}'
+    for content, why in (
+        ("{", "be read"),
+        ('{"id": 3}', "be read"),
+        (newer, "has format 99; this tracekit reads"),
+    ):
+        folders[0].document.write_text(content)
+        with pytest.raises(InputError, match=why):
+            night_in(folders[0].folder)
 
 
 def test_every_pair_is_on_the_disk_as_soon_as_it_is_added_or_not_taken_for_kept(
@@ -93,9 +87,8 @@ def test_the_notes_say_why_what_was_checked_and_what_tracing_cost() -> None:
         "decode: Tracing costs 2.0 % ± 1.0 % of a step's time.",
     ]
     entry = replace(NIGHT.entries[0], overhead=Overhead(reason="nothing was traced"))
-    assert list(run.notes(replace(NIGHT, entries=(entry,))))[-1] == (
-        "decode: What tracing costs is not known, because nothing was traced."
-    )
+    (_, cost) = run.notes(replace(NIGHT, entries=(entry,)))
+    assert cost == "decode: What tracing costs is not known, because nothing was traced."
 
 
 CHURN = Finding(
@@ -171,15 +164,22 @@ def test_a_night_that_was_cut_off_is_added_by_the_next_one_as_partial(
     broken = left(plan, night_of(2))
     (broken / DOCUMENT).write_text("{")
     first, second = memory.catch_up("mini", NOW)
-    assert first.startswith("The night 2026-03-02T02-30-00-abcd could not be added: ")
-    name = "2026-03-03T02-30-00-abcd"
+    assert first.startswith(f"The night {night_of(2).id} could not be added: ")
+    name = night_of(3).id
     assert second == f"The night {name} had not been added to the history; now it is."
     (found,) = known(memory)
     assert (found.id, found.partial, found.outcome) == (name, True, Outcome.FAILED)
     assert memory.catch_up("mini", NOW) == (first,), "what cannot be read is told every night"
 
 
-def test_what_is_not_to_be_kept_leaves_the_history_as_it_is(plan: NightPlan) -> None:
+def test_without_a_history_only_a_night_that_keeps_nothing_goes_on_and_leaves_it_as_it_is(
+    plan: NightPlan,
+) -> None:
+    with Memory.of(plan, keep=False) as memory:
+        assert memory.store is None
+        assert memory.accepted("mini", [DECODE]) == {}
+        assert (memory.earlier("mini"), memory.catch_up("mini", NOW)) == ([], ())
+    assert not plan.output.exists()
     with Memory.of(plan, keep=True) as memory:
         memory.keep(night_of(1))
     left(plan, night_of(2))
@@ -189,6 +189,9 @@ def test_what_is_not_to_be_kept_leaves_the_history_as_it_is(plan: NightPlan) -> 
         memory.draw(NightFolder(plan.output / "none"), NOW)
         assert [night.id for night in known(memory)] == ["2026-03-01T02-30-00-abcd"]
     assert not (plan.output / "trend.html").exists()
+    (plan.output / "history.db").write_bytes(b"no database" * 100)
+    with pytest.raises(InputError, match=r"history\.db"), Memory.of(plan, keep=True):
+        pytest.fail("it was opened")
 
 
 def test_a_folder_is_relative_to_the_history_s_or_whole_where_it_lies_elsewhere(
@@ -198,18 +201,6 @@ def test_a_folder_is_relative_to_the_history_s_or_whole_where_it_lies_elsewhere(
     assert memory.place_of(NightFolder(tmp_path / "n1")) == str(tmp_path.resolve() / "n1")
     server = replace(memory, plan=replace(plan, history="postgresql://localhost/t"))
     assert server.place_of(NightFolder(plan.output / "n1")) == str(plan.output.resolve() / "n1")
-
-
-def test_without_a_history_only_a_night_that_keeps_nothing_goes_on(plan: NightPlan) -> None:
-    with Memory.of(plan, keep=False) as memory:
-        assert memory.store is None
-        assert memory.accepted("mini", [DECODE]) == {}
-        assert memory.catch_up("mini", NOW) == ()
-    assert not plan.output.exists()
-    plan.output.mkdir()
-    (plan.output / "history.db").write_bytes(b"no database" * 100)
-    with pytest.raises(InputError, match=r"history\.db"), Memory.of(plan, keep=True):
-        pytest.fail("it was opened")
 
 
 def test_what_is_expected_is_that_of_the_same_work_on_the_same_machine(

@@ -1,19 +1,23 @@
-"""Whole nights: real ones, also killed or stopped, and others by a made clock."""
+"""Whole nights: by a made clock for each kind of reference, and real ones that are killed too."""
 
 import json
 import random
-import shutil
+import re
 import signal
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from played_nights import Played
 from real_nights import Nights, repository
+from tracekit.base import short_commit
 from tracekit.base.errors import InterruptedRunError, RecordingError, UsageError
 from tracekit.nightly.folder import NightFolder
-from tracekit.nightly.history.night import Night, Outcome
+from tracekit.nightly.gate.report.model import of_night
+from tracekit.nightly.history.night import KINDS, Night, Outcome
 from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.reading import read_plan
@@ -21,6 +25,301 @@ from tracekit.nightly.run import run_night
 from tracekit.nightly.schedule.running import runs_in
 
 pytestmark = pytest.mark.processes
+Run = Callable[..., Any]
+KIND = {
+    "fixed": 'revision = "FIRST"',
+    "branch point": 'merge-base = "main"',
+    "moving": 'revision = "HEAD~1"',
+    "previous night": "previous-night = true",
+}
+OK, REGRESSION, INCONCLUSIVE = Outcome.OK, Outcome.REGRESSION, Outcome.INCONCLUSIVE
+
+
+def begun(played: Played, kind: str = "fixed") -> Played:
+    """Begin where nights have something to compare: with a commit behind the first one."""
+    played.begin(KIND[kind])
+    if kind == "branch point":
+        played.git("checkout", "--quiet", "-b", "work")
+    if kind == "previous night":
+        played.night()
+    return played
+
+
+def outcomes(nights: Sequence[Night]) -> list[Outcome | None]:
+    return [night.outcome for night in nights]
+
+
+def worse(night: Night) -> str:
+    """Return why a night is a regression."""
+    assert night.outcome is REGRESSION
+    return night.reason
+
+
+def named(reason: str) -> set[str]:
+    """Return the ranges of commits that a reason names."""
+    return set(re.findall(r" in (\w+\.\.\w+)", reason))
+
+
+def between(played: Played, first: int, last: int = -1) -> str:
+    return f"{short_commit(played.commits[first])}..{short_commit(played.commits[last])}"
+
+
+def moves(kind: str) -> bool:
+    return kind in {"moving", "previous night"}
+
+
+@pytest.mark.parametrize("kind", KIND)
+def test_equal_nights_are_ok_however_slow_the_machine_is(played: Played, kind: str) -> None:
+    begun(played, kind)
+    nights: list[Night] = []
+    for at in range(7):
+        played.pace = 1.3 if at in {2, 3} else 1.0
+        nights.append(played.night(1.0))
+    assert set(outcomes(nights)) == {OK}
+    (own, *_) = nights[-1].entries
+    assert own.reference_kind == ("moving" if kind == "previous night" else kind)
+    assert KINDS[own.reference_kind] in played.page
+    (suite, *_) = of_night(nights[-1]).suites
+    assert suite.labels["reference kind"] == KINDS[own.reference_kind]
+    anchored = [len(night.entries) == 2 for night in nights]
+    assert anchored == [moves(kind) and at == 6 - (kind != "moving") for at in range(7)]
+
+
+@pytest.mark.parametrize("kind", KIND)
+def test_a_step_is_found_the_same_night_and_named_until_it_is_gone(
+    played: Played, kind: str
+) -> None:
+    begun(played, kind)
+    nights = [played.night(cost) for cost in (1.0, 1.0, 1.0, 1.05)]
+    assert outcomes(nights) == [OK] * 3 + [REGRESSION]
+    reason = worse(nights[-1])
+    assert named(reason) == {between(played, -2)}
+    assert "It came tonight" in reason
+    assert between(played, -3) in named(worse(played.night(1.05)))
+    assert outcomes([played.night(1.0) for _ in range(2)]) == [OK, OK]
+
+
+@pytest.mark.parametrize("kind", ["fixed", "moving", "previous night"])
+def test_a_loss_in_small_parts_is_found_within_three_nights(played: Played, kind: str) -> None:
+    begun(played, kind)
+    nights = [played.night(1.025**number) for number in range(1, 6)]
+    ended = outcomes(nights)
+    first = ended.index(REGRESSION)
+    assert first in {1, 2}
+    assert set(ended[first:]) == {REGRESSION}, "until it is accepted"
+    reason = worse(nights[-1])
+    assert between(played, 0) in named(reason) or between(played, 1) in named(reason)
+    assert "git bisect start" in reason
+    if moves(kind):
+        assert f"since {nights[0].started[:10]}" in reason or "-anchor" in reason
+
+
+def test_what_was_won_and_is_lost_again_is_found_against_a_commit_that_stays(
+    played: Played,
+) -> None:
+    begun(played)
+    nights = [played.night(cost) for cost in [1.0] * 3 + [0.92] * 4 + [0.98] * 2]
+    assert set(outcomes(nights[:-1])) == {OK}, "it is better than its reference"
+    reason = worse(nights[-1])
+    assert "Over the last 2 nights" in reason
+    assert between(played, -3) in named(reason)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "previous night"])
+def test_a_session_that_was_rejected_decides_nothing(played: Played, kind: str) -> None:
+    begun(played, kind)
+    played.night(1.0)
+    played.rejected = 1
+    lost = played.night(1.05)
+    assert (lost.outcome, "No pair counts" in lost.reason) == (INCONCLUSIVE, True)
+    if moves(kind):
+        return
+    played.rejected = 2
+    half = played.night(1.05)
+    assert half.outcome is INCONCLUSIVE
+    assert "only 0 pairs of the second session count" in half.reason
+    (judged,) = [judged for judged in half.entries[0].judged if judged.gated]
+    assert judged.pairs == 10
+    played.rejected = 0
+    assert played.night(1.2).outcome is REGRESSION
+
+
+@pytest.mark.parametrize("kind", ["branch point", "moving"])
+def test_a_night_that_is_stopped_hides_no_step(played: Played, kind: str) -> None:
+    begun(played, kind)
+    nights = [played.night(1.0) for _ in range(3)]
+    played.stopped = 2
+    partial = played.night(1.05)
+    assert (partial.partial, partial.outcome) == (True, INCONCLUSIVE)
+    assert "time was spent" in partial.reason
+    played.stopped = None
+    found = played.night(1.05)
+    assert outcomes(nights) == [OK] * 3
+    reason = worse(found)
+    if kind == "moving":  # both commits of that night have the step: it is the anchor that shows it
+        assert "anchor" in reason
+    else:
+        assert named(reason) == {between(played, -3)}
+
+
+def test_a_night_of_another_plan_decides_nothing_for_this_one(
+    played: Played, tracekit: Run
+) -> None:
+    begun(played)
+    played.night(1.0)
+    text = played.plan.read_text()
+    played.plan.write_text(text.replace('name = "played"', 'name = "another"'))
+    assert played.night(1.06).outcome is REGRESSION
+    assert tracekit("gate", "--plan", played.plan).code == 1
+    played.plan.write_text(text)
+    gated = tracekit("gate", "--plan", played.plan, "--json")
+    assert (gated.code, json.loads(gated.out)["plan"]) == (0, "played")
+    assert played.night(1.0).outcome is OK
+
+
+def test_a_commit_is_not_measured_against_itself(played: Played, tracekit: Run) -> None:
+    played.begin(KIND["branch point"])
+    said = tracekit("nightly", "--dry-run", played.plan).err
+    assert "candidate and reference are the same commit" in said
+    night = played.night()
+    assert night.outcome is INCONCLUSIVE
+    assert "measures how much the machine varies by itself" in night.reason
+    assert tracekit("gate", "--plan", played.plan).code == 4
+
+
+def test_a_branch_point_is_not_where_the_branch_is_now(played: Played) -> None:
+    begun(played, "branch point")
+    played.commit(1.0)
+    played.git("checkout", "--quiet", "main")
+    played.commit(0.8)
+    played.git("checkout", "--quiet", "work")
+    (own,) = played.night(1.0).entries
+    assert own.outcome is OK
+    assert own.reference is not None
+    assert own.reference.commit == played.commits[0]
+    assert own.reference.words == f"branch point with main ({played.commits[0][:7]})"
+
+
+def test_what_is_accepted_is_where_a_chain_and_its_anchor_begin(played: Played) -> None:
+    begun(played, "moving")
+    nights = [played.night(cost) for cost in (1.02, 1.04, 1.06)]
+    assert nights[-1].outcome is REGRESSION
+    with Store.open(read_plan(played.plan).history) as store:
+        store.accept(nights[-1].id, ["decode"], "it was meant", least=6)
+    after = [played.night(1.06) for _ in range(8)]
+    assert set(outcomes(after)) == {OK}
+    entries = [entry for night in after for entry in night.entries]
+    (anchor,) = [entry for entry in entries if entry.capture != "decode"]
+    assert anchor.reference is not None
+    assert anchor.reference.commit == played.commits[3]
+
+
+def test_what_is_known_to_be_slower_is_accepted_once_and_then_expected(played: Played) -> None:
+    """Other work than the reference's has no change that is expected, until one was accepted."""
+    played.begin('workload = "other"')
+    own = played.top / "own"
+    text = (own / "costly.py").read_text().replace("costly", "other").replace("1.0", "0.25")
+    (own / "other.py").write_text(text)
+    first = played.night()
+    assert first.outcome is INCONCLUSIVE
+    assert "tracekit baseline accept" in first.reason
+    with Store.open(read_plan(played.plan).history) as store:
+        store.accept(first.id, ["decode"], reason="four times the work")
+    second = played.night()
+    judged = second.entries[0].judged[0]
+    assert (second.outcome, judged.baseline) == (OK, first.id)
+    assert judged.expected == pytest.approx(3, abs=0.1)
+
+
+def test_the_night_before_is_the_last_one_that_was_measured(played: Played) -> None:
+    begun(played, "previous night")
+    played.commit(1.0)
+    between_nights = played.commit(1.0)
+    played.rejected = 1
+    played.night(1.0)
+    played.rejected = 0
+    (own, *_) = played.night(1.0).entries
+    assert own.reference is not None
+    assert own.reference.commit == played.commits[0] != between_nights
+    assert own.reference.words.startswith("previous night ")
+
+
+def interrupted(played: Played, words: str, cost: float) -> Night:
+    """Run a night until something is heard, and interrupt it there."""
+
+    def interrupt(told: str) -> None:
+        if told == words:
+            raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedRunError, match="keeps what was measured"):
+        played.night(cost, progress=interrupt)
+    with Store.open(read_plan(played.plan).history) as store:
+        return store.nights()[-1]
+
+
+def add_capture(played: Played, name: str) -> None:
+    text = played.plan.read_text()
+    capture = text[text.index("[[nightly.capture]]") :].replace("decode", name)
+    played.plan.write_text(text + capture)
+
+
+def test_a_night_that_is_interrupted_keeps_what_it_has(played: Played) -> None:
+    begun(played)
+    again = ", to see whether it can be reproduced"
+    night = interrupted(played, f"decode: pair 8 of 10{again}", 1.2)
+    [entry] = night.entries
+    assert [pair.sitting for pair in entry.pairs].count(2) == 7
+    assert (night.outcome, night.partial) == (REGRESSION, True), "it was reproduced"
+    assert entry.reason.startswith("step_p50: ")
+    assert entry.reason.endswith("It was interrupted.")
+    add_capture(played, "later")
+    night = interrupted(played, "decode: pair 3 of 10", 1.05)
+    assert (night.partial, night.outcome) == (True, INCONCLUSIVE)
+    assert [(entry.capture, len(entry.pairs), entry.reason) for entry in night.entries] == [
+        ("decode", 2, "It was interrupted."),
+        ("later", 0, "It was not measured, for the night was stopped before."),
+    ]
+
+
+def test_a_reference_that_is_gone_is_a_failure_of_its_capture(played: Played) -> None:
+    played.begin('revision = "gone"')
+    night = played.night()
+    assert night.outcome is Outcome.FAILED
+    assert "has no revision 'gone'" in night.reason
+
+
+def test_a_machine_that_is_not_fit_is_waited_for(played: Played) -> None:
+    heard: list[str] = []
+    begun(played)
+    unfit = 'retries = 0\nwait = "500ms"\nmachine-state.memory-free = "1000000TiB"'
+    played.plan.write_text(played.plan.read_text().replace("retries = 0", unfit))
+    night = played.night(1.0, progress=heard.append)
+    (entry,) = night.entries
+    assert night.outcome is entry.outcome is INCONCLUSIVE
+    assert (night.partial, entry.pairs) == (False, ())
+    why = "Nothing was measured, for the machine was not ready within 500 ms:"
+    assert entry.reason.startswith(why)
+    assert any(words.startswith("decode: waiting for the machine: ") for words in heard)
+
+
+def test_only_the_captures_that_are_named_run_and_without_a_history_only_a_folder_is_left(
+    played: Played,
+) -> None:
+    begun(played)
+    add_capture(played, "other")
+    night = played.night(1.0, captures=["other"], keep=False)
+    assert ([entry.capture for entry in night.entries], night.partial) == (["other"], False)
+    nights = played.top / "nights"
+    assert night_in(nights / night.id) == night
+    assert {file.name for file in nights.iterdir()}.isdisjoint({"history.db", "trend.html"})
+    with pytest.raises(UsageError, match="has no capture 'othre'"):
+        played.night(captures=["othre"])
+    nowhere = 'retries = 0\nhistory = "sqlite:///tracekit.toml/history.db"'
+    played.plan.write_text(played.plan.read_text().replace("retries = 0", nowhere))
+    with pytest.raises(RecordingError):
+        played.night(1.0)
+    assert len(list(nights.glob("*/night.json"))) == 1, "nothing was measured"
+
 
 BROKEN = """
 [[nightly.capture]]
@@ -50,10 +349,9 @@ def test_a_night_is_measured_traced_kept_and_drawn(tmp_path: Path) -> None:
     assert (entry.outcome, entry.backend) == (Outcome.UNJUDGED, "cpu")
     pair, trace = entry.pairs
     assert min(pair.candidate["step_p50"]) < min(pair.reference["step_p50"])
-    assert trace.traced
-    assert trace.runs == ("nap/candidate-1-1", "nap/reference-1-1")
+    assert (trace.traced, trace.runs) == (True, ("nap/candidate-1-1", "nap/reference-1-1"))
     assert trace.candidate["step_p50"] < trace.reference["step_p50"]
-    [idle] = [known for known in entry.judged if known.metric == "idle_ratio"]
+    [idle] = [judged for judged in entry.judged if judged.metric == "idle_ratio"]
     assert idle.candidate == trace.candidate["idle_ratio"][0]
 
     with Store.open(plan.history) as store:
@@ -62,126 +360,6 @@ def test_a_night_is_measured_traced_kept_and_drawn(tmp_path: Path) -> None:
     assert (night_in(folder.folder), night.folder) == (night, night.id)
     assert f"{night.id}/nap/candidate-1-1/report.html" in folder.page.read_text()
     assert (folder.folder / trace.runs[0] / "report.html").is_file()
-
-
-def interrupted(played: Played, words: str, cost: float | None = None) -> Night:
-    """Run a night until something is heard, and interrupt it there."""
-
-    def interrupt(told: str) -> None:
-        if told == words:
-            raise KeyboardInterrupt
-
-    with pytest.raises(InterruptedRunError, match="keeps what was measured"):
-        played.night(cost, progress=interrupt)
-    with Store.open(read_plan(played.plan).history) as store:
-        return store.nights()[-1]
-
-
-def test_a_night_that_is_interrupted_keeps_what_it_has(played: Played) -> None:
-    played.begin('revision = "FIRST"')
-    text = played.plan.read_text()
-    later = text[text.index("[[nightly.capture]]") :].replace("decode", "later")
-    played.plan.write_text(text + later)
-    night = interrupted(played, "decode: pair 3 of 10", 1.05)
-    assert (night.partial, night.outcome) == (True, Outcome.INCONCLUSIVE)
-    assert [(known.capture, len(known.pairs)) for known in night.entries] == [
-        ("decode", 2),
-        ("later", 0),
-    ]
-    assert [known.reason for known in night.entries] == [
-        "It was interrupted.",
-        "It was not measured, for the night was stopped before.",
-    ]
-
-
-def test_a_regression_that_was_reproduced_is_one_though_the_night_was_stopped(
-    played: Played,
-) -> None:
-    played.begin('revision = "FIRST"')
-    words = "decode: pair 8 of 10, to see whether it can be reproduced"
-    night = interrupted(played, words, 1.2)
-    [entry] = night.entries
-    assert [known.sitting for known in entry.pairs].count(2) == 7
-    assert (night.outcome, night.partial) == (Outcome.REGRESSION, True)
-    assert entry.reason.startswith("step_p50: ")
-    assert entry.reason.endswith("It was interrupted.")
-
-
-def test_a_reference_that_is_gone_is_told_and_the_work_tree_is_made_again(played: Played) -> None:
-    played.begin('revision = "before"')
-    played.git("tag", "before")
-    work = played.top / "own" / "costly.py"
-    work.write_text(f"{work.read_text()}# somebody works on it\n")
-    [entry] = played.night().entries
-    assert entry.outcome is Outcome.OK
-    assert entry.candidate.commit.endswith("-dirty")
-    assert entry.reference is not None
-    assert entry.reference.commit == played.commits[0]
-
-    played.git("tag", "--delete", "before")
-    gone = played.night()
-    assert gone.outcome is Outcome.FAILED
-    assert "has no revision 'before'" in gone.reason
-
-    played.git("tag", "before")
-    _, folder = played.git("worktree", "list").splitlines()
-    shutil.rmtree(folder.split()[0])
-    assert played.night().outcome is Outcome.OK
-
-
-def test_what_is_known_to_be_slower_is_accepted_once_and_then_expected(played: Played) -> None:
-    """Other work than the reference's has no change that is expected, until one was accepted."""
-    played.begin('workload = "other"')
-    own = played.top / "own"
-    own.joinpath("other.py").write_text(
-        own.joinpath("costly.py").read_text().replace("costly", "other").replace("1.0", "0.25")
-    )
-    first = played.night()
-    assert first.outcome is Outcome.INCONCLUSIVE
-    assert "tracekit baseline accept" in first.reason
-    with Store.open(read_plan(played.plan).history) as store:
-        store.accept(first.id, ["decode"], reason="four times the work")
-    second = played.night()
-    judged = second.entries[0].judged[0]
-    assert (second.outcome, judged.baseline) == (Outcome.OK, first.id)
-    assert judged.expected == pytest.approx(3, abs=0.1)
-
-
-def test_a_machine_that_is_not_fit_is_waited_for(played: Played) -> None:
-    heard: list[str] = []
-    played.begin('revision = "FIRST"')
-    unfit = 'retries = 0\nwait = "500ms"\nmachine-state.memory-free = "1000000TiB"'
-    played.plan.write_text(played.plan.read_text().replace("retries = 0", unfit))
-    night = played.night(1.0, progress=heard.append)
-    (entry,) = night.entries
-    assert night.outcome is entry.outcome is Outcome.INCONCLUSIVE
-    assert (night.partial, entry.pairs) == (False, ())
-    assert entry.reason.startswith(
-        "Nothing was measured, for the machine was not ready within 500 ms:"
-    )
-    assert any(words.startswith("decode: waiting for the machine: ") for words in heard)
-
-
-def test_only_the_captures_that_are_named_run_and_without_a_history_only_a_folder_is_left(
-    played: Played,
-) -> None:
-    played.begin('revision = "FIRST"')
-    text = played.plan.read_text()
-    other = text[text.index("[[nightly.capture]]") :].replace("decode", "other")
-    played.plan.write_text(text + other)
-    night = played.night(1.0, captures=["other"], keep=False)
-    assert ([each.capture for each in night.entries], night.partial) == (["other"], False)
-    nights = played.top / "nights"
-    assert json.loads((nights / night.id / "night.json").read_text())["id"] == night.id
-    assert not (nights / "history.db").exists()
-    assert not (nights / "trend.html").exists()
-    with pytest.raises(UsageError, match="has no capture 'othre'"):
-        played.night(captures=["othre"])
-    nowhere = 'retries = 0\nhistory = "sqlite:///tracekit.toml/history.db"'
-    played.plan.write_text(text.replace("retries = 0", nowhere))
-    with pytest.raises(RecordingError):
-        played.night(1.0)
-    assert len(list(nights.glob("*/night.json"))) == 1, "nothing was measured"
 
 
 @pytest.fixture
@@ -215,11 +393,11 @@ def test_what_was_killed_leaves_no_process_and_is_kept_once(times: int, nights: 
     code, _, said = nights.run()
     assert code == 4, said
     found = nights.documents()
-    assert [known.id for known in kept(nights)] == [known.id for known in found]
+    assert [night.id for night in kept(nights)] == [night.id for night in found]
     for known in kept(nights)[:-1]:
         assert (known.partial, known.outcome) == (True, Outcome.FAILED)
         assert "cut short" in known.reason
-    assert [known.ended == "" for known in found] == [True] * times + [False]
+    assert [night.ended == "" for night in found] == [True] * times + [False]
     assert f"The night {found[times - 1].id} had not been added to the history; now it is." in said
     assert nights.left() == []
 
@@ -227,21 +405,21 @@ def test_what_was_killed_leaves_no_process_and_is_kept_once(times: int, nights: 
 def test_what_is_told_to_stop_keeps_what_it_measured(nights: Nights) -> None:
     """By a scheduler, and by somebody who has no patience."""
     moments = random.Random(15)
-    for begun, number in enumerate((signal.SIGTERM, signal.SIGINT)):
+    for number, sent in enumerate((signal.SIGTERM, signal.SIGINT)):
         with nights.start() as night:
-            nights.await_night(begun, pairs=begun)
+            nights.await_night(number, pairs=number)
             time.sleep(moments.uniform(0, 1))
-            night.send_signal(number)
-            if number == signal.SIGINT:
+            night.send_signal(sent)
+            if sent == signal.SIGINT:
                 time.sleep(moments.uniform(0, 0.3))
-                night.send_signal(number)
+                night.send_signal(sent)
             out, err = night.communicate(timeout=60)
         # A second Ctrl-C may come to a Python that is on its way out; a shell calls that 130 too.
         assert night.returncode in {130, -signal.SIGINT}, (out, err)
         assert "Traceback" not in err
         assert nights.left() == []
     first, second = nights.documents()
-    assert (first.partial, first.outcome) == (True, Outcome.INCONCLUSIVE)
+    assert (first.partial, first.outcome) == (True, INCONCLUSIVE)
     assert first.ended
     assert kept(nights)[0] == first
     assert second.entries[0].pairs
