@@ -45,7 +45,6 @@ OLD = Limits(timedelta(days=30), newest=0)
 ALL = Limits(most=0, newest=0)
 Run = Callable[..., Any]
 MakeRun = Callable[..., Recording]
-MakeNight = Callable[..., Path]
 
 
 def days_ago(days: float) -> str:
@@ -86,19 +85,13 @@ def make_run(tmp_path: Path) -> MakeRun:
     return make
 
 
-@pytest.fixture
-def make_night(tmp_path: Path) -> MakeNight:
+def make_night(folder: Path, age: float, *, ended: bool = True) -> Path:
     """Make a night's folder; runs of it go below."""
-
-    def make(name: str, age: float = 100, *, ended: bool = True) -> Path:
-        folder = tmp_path / "nights" / name
-        folder.mkdir(parents=True)
-        end = days_ago(age - 0.1) if ended else ""
-        document = {"id": name, "plan": "paged", "started": days_ago(age), "ended": end}
-        (folder / "night.json").write_text(json.dumps(document))
-        return folder
-
-    return make
+    folder.mkdir(parents=True)
+    end = days_ago(age - 0.1) if ended else ""
+    document = {"id": folder.name, "plan": "paged", "started": days_ago(age), "ended": end}
+    (folder / "night.json").write_text(json.dumps(document))
+    return folder
 
 
 @pytest.fixture
@@ -209,7 +202,7 @@ def seen(root: Path) -> dict[str, RunSeen]:
     return {run.folder.name: run for run in runs_below(root, NOW)}
 
 
-def test_what_keeps_a_run_whole(make_run: MakeRun, make_night: MakeNight, tmp_path: Path) -> None:
+def test_what_keeps_a_run_whole(make_run: MakeRun, tmp_path: Path) -> None:
     make_run("not-analyzed", analyzed=False)
     for name, text in (("empty", ""), ("odd", "[]"), ("newer", '{"format": 99}')):
         make_run(name).provenance_file.write_text(text)
@@ -217,13 +210,13 @@ def test_what_keeps_a_run_whole(make_run: MakeRun, make_night: MakeNight, tmp_pa
     linked.provenance_file.rename(tmp_path / "elsewhere.json")
     linked.provenance_file.symlink_to(tmp_path / "elsewhere.json")
     make_run("worked-on", age=0.9, stage="running")
-    make_run("of-running", root=make_night("running", 2.9, ended=False))
+    make_run("of-running", root=make_night(tmp_path / "running", 2.9, ended=False))
     for number, text in enumerate(("", "{", '{"id": 3}')):
-        night = make_night(f"broken-{number}")
+        night = make_night(tmp_path / f"broken-{number}", 100)
         make_run(f"of-broken-{number}", root=night)
         (night / "night.json").write_text(text)
     make_run("stage", age=1.1, stage="running")  # what was cut off long ago keeps nothing
-    make_run("night", root=make_night("cut-off", 3.1, ended=False))
+    make_run("night", root=make_night(tmp_path / "cut-off", 3.1, ended=False))
     captured = make_run("captured", bundle="capture.gputrace", analyzed=False, exports=0)
     runs = seen(tmp_path)
     assert runs["captured"].parts == {"bundle": (captured.gputrace,)}, "it is never analyzed"
@@ -382,33 +375,6 @@ def test_exports_that_cannot_be_kept_stay(real_run: Recording) -> None:
     assert "cut.xml" in stayed
 
 
-def test_what_is_protected_busy_or_new_stays(
-    make_run: MakeRun, make_night: MakeNight, tmp_path: Path
-) -> None:
-    root = tmp_path / "traces"
-    for name, age in (("pinned", 90), ("old", 80), ("newest", 70)):
-        make_run(name, age)
-    make_run("busy", 0.5, stage="running")
-    make_run("of-baseline", root=make_night("accepted"))
-    make_run("of-running", root=make_night("running", 0.5, ended=False))
-    make_run("of-over", 85, root=(over := make_night("over", 85)))
-    beside = [over / "night.json", over / "somebodys.xml", over / "gauges.jsonl"]
-    for file in beside[1:]:
-        file.write_text("<of><somebody/></of>")
-    protected = Protection({"accepted": "accepted: fine"}, {root / "pinned": "it is pinned"})
-    done = prune([tmp_path], Limits(most=0, newest=2), protected, now=NOW)
-    removed = [(part.run.name, part.what) for part in done.removed]
-    assert removed == [("of-over", "bundle"), ("old", "bundle")]
-    assert all(file.exists() for file in beside), "of a night, only its runs are pruned"
-    assert {run.path.name: run.why for run in done.kept} == {
-        "pinned": "it is pinned",
-        "newest": "it is one of the newest",
-        "busy": "its stage record is running",
-        "of-baseline": "accepted: fine",
-        "of-running": "its night has not ended",
-    }
-
-
 KILLED = """
 import sys
 from pathlib import Path
@@ -457,11 +423,10 @@ def nights(tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -
     output = tmp_path / "bench" / "nights"
     with Store.open(f"sqlite:///{output}/history.db") as store:
         for number in range(1, 5):
-            at = days_ago(300 - number)
-            night = night_of(number, (), started=at, ended=at)
-            make_run("traced-1", age=300 - number, root=output / night.id)
-            document = {"id": night.id, "started": at, "ended": at}
-            (output / night.id / "night.json").write_text(json.dumps(document))
+            age = 300 - number
+            night = night_of(number, (), started=days_ago(age), ended=days_ago(age))
+            make_run("traced-1", age, root=make_night(output / night.id, age))
+            (output / night.id / "somebodys.xml").write_text("<of><somebody/></of>")
             store.append(night)
         store.pin(night_of(2).id, "to show")
     return output
@@ -484,6 +449,7 @@ def test_what_is_pinned_in_the_history_stays(nights: Path, tracekit: Run, tmp_pa
     assert str(nights.parent) not in ran.out, "paths are as one would type them here"
     assert "freed;" in ran.out
     assert (nights / "history.db").exists()
+    assert len([*nights.glob("*/somebodys.xml")]) == 4, "of a night, only its runs are pruned"
 
 
 def test_what_only_looks_or_is_refused_removes_nothing(nights: Path, tracekit: Run) -> None:

@@ -95,7 +95,8 @@ def test_a_step_is_found_the_same_night_and_named_until_it_is_gone(
     reason = worse(nights[-1])
     assert named(reason) == {between(played, -2)}
     assert "It came tonight" in reason
-    assert between(played, -3) in named(worse(played.night(1.05)))
+    later = played.night(1.05)
+    assert between(played, -3) in named(worse(later))
     assert outcomes([played.night(1.0) for _ in range(2)]) == [OK, OK]
 
 

@@ -129,22 +129,14 @@ def test_a_job_is_loaded_found_replaced_and_removed(
     assert caught.value.hint == scheduler.hint
     [kept] = find(scheduler, job.plan)
     assert (kept.label, kept.at) == (renamed.label, time(4, 0)), "it is there again"
-
-
-@pytest.mark.processes
-def test_what_was_installed_is_there_again_where_the_next_cannot_be_written(
-    scheduler: Scheduler, fakes: Fakes, job: Job, plan: NightPlan
-) -> None:
-    add(scheduler, job)
-    [old] = find(scheduler, job.plan)
-    os.utime(old.file, (0, 0))
-    after = job_of(replace(plan, name="other"), time(4, 0))
-    (first, *_) = files_of(scheduler, after)
+    fakes.tell(refuses="")
+    os.utime(kept.file, (0, 0))
+    (first, *_) = files_of(scheduler, job)
     first.mkdir()
     with pytest.raises(RecordingError, match="cannot be written"):
-        add(scheduler, after)
+        add(scheduler, job)
     first.rmdir()
-    assert there(fakes) == ({job.label}, [job.label])
+    assert there(fakes) == ({renamed.label}, [renamed.label])
     assert find(scheduler, job.plan)[0].since.startswith("1970-01-01T00:00:00")
 
 
