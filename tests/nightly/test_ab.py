@@ -13,7 +13,17 @@ from tracekit.analysis.result import Better
 from tracekit.base.errors import UsageError
 from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change, Verdict
-from tracekit.nightly.ab import Effort, Side, half_width, measure_ab, parse_side
+from tracekit.nightly.ab import (
+    Effort,
+    Side,
+    differences,
+    half_width,
+    judged,
+    measure_ab,
+    parse_side,
+)
+from tracekit.nightly.gate.judge import Quantity
+from tracekit.nightly.history.night import Described, Pair
 
 Run = Callable[..., Any]
 SPIN = '''
@@ -64,6 +74,70 @@ def test_a_variant_is_a_workload_a_revision_and_values(
             parse_side(words, workload)
     else:
         assert parse_side(words, workload) == side
+
+
+def pairs_of(values: Sequence[tuple[float, float]], *names: str) -> list[Pair]:
+    """Make pairs in which each metric has the same values, the reference's first, in two turns."""
+    return [
+        Pair(
+            sitting=1,
+            number=number,
+            order="abba",
+            candidate=dict.fromkeys(names, (after, after)),
+            reference=dict.fromkeys(names, (before, before)),
+        )
+        for number, (before, after) in enumerate(values, 1)
+    ]
+
+
+SLOWER, TENTH = (100, 110), pytest.approx(0.1)
+FEW = "5 pairs count, and an interval takes 6"
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("step_p50", [SLOWER] * 6, (True, TENTH, Verdict.WORSE, "")),
+        ("tokens_per_second", [SLOWER] * 6, (True, TENTH, Verdict.BETTER, "")),
+        ("steady_compiles", [(0, 3)] * 6, (False, 3, Verdict.WORSE, "")),
+        ("step_p50", [SLOWER] * 5, (True, TENTH, Verdict.UNCLEAR, FEW)),
+        ("step_p50", [(100, 80), (100, 130)] * 3,
+         (True, pytest.approx(0.02, abs=0.01), Verdict.UNCLEAR, "the interval is too wide")),
+        ("hits", [SLOWER] * 6, (True, TENTH, None, "")),
+        ("hits", [SLOWER] * 5, (True, TENTH, None, FEW)),
+    ],
+)  # fmt: skip
+def test_a_metric_is_judged_by_the_interval_of_its_pairs(
+    name: str, values: list[tuple[float, float]], expected: tuple[Any, ...]
+) -> None:
+    (found,) = judged(pairs_of(values, name), {"hits": Quantity("hits", "neither")}, Limits())
+    assert (found.relative, found.change, found.verdict, found.reason) == expected
+    assert (found.values_before, found.values_after) == tuple(zip(*values, strict=True))
+    known = (found.low, found.change, found.high) if len(values) > 5 else ()
+    assert list(known) == sorted(known)
+    assert found.paired
+
+
+def test_what_was_named_decides_and_comes_first_else_what_tells_speed() -> None:
+    pairs = pairs_of([(1, 1)] * 6, "depth", "step_p50")
+    for metrics, first in (((), "step_p50"), (("depth",), "depth")):
+        leading, other = judged(pairs, {}, Limits(metrics=metrics))
+        assert (leading.metric, leading.deciding, other.deciding) == (first, True, False)
+    with pytest.raises(UsageError, match="No variant has the metric 'hits'"):
+        judged(pairs, {}, Limits(metrics=("hits",)))
+    half = [replace(pair, reference={}) for pair in pairs]
+    assert judged(half, {}, Limits()) == ()
+
+
+def test_what_differs_is_told_of_code_and_parameters() -> None:
+    before = Described("paged", {"batch": 8, "seed": 1}, "3.11", "0.32", "0.1", "1a2b3c4")
+    after = replace(before, parameters={"batch": 16, "seed": 1, "tile": 2}, commit="5d6e7f8")
+    found = differences({"reference": before, "candidate": after})
+    assert [(difference.what, difference.before, difference.after) for difference in found] == [
+        ("commit", "1a2b3c4", "5d6e7f8"),
+        ("parameter batch", "8", "16"),
+        ("parameter tile", "default", "2"),
+    ]
 
 
 def test_two_variants_are_asked_for(tracekit: Run) -> None:

@@ -34,7 +34,7 @@ from tracekit.compare import (
 )
 from tracekit.machine import StateLimits, Watch, contaminated
 from tracekit.nightly.gate.decision import changes, plain_change, values
-from tracekit.nightly.gate.judge import quantity_of
+from tracekit.nightly.gate.judge import Quantity, quantity_of
 from tracekit.nightly.history.night import Described, Pair
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
@@ -117,7 +117,7 @@ def measure_ab(
         prepared = _prepared(before, after, workloads, effort.turn, stack)
         watch = stack.enter_context(Watch("auto")) if effort.state else None
         pairs, ended = _measured(prepared, watch, effort, limits, progress)
-    found = _changes(pairs, prepared, limits)
+    found = judged(pairs, prepared.results, limits)
     verdict, reason = overall([change for change in found if change.deciding], ())
     return Comparison(
         before=(before.words,),
@@ -127,7 +127,7 @@ def measure_ab(
         changes=found,
         findings=(),
         kernels=(),
-        environment=tuple(_differences(prepared.described)),
+        environment=tuple(differences(prepared.described)),
         conditions=(),
         order=Order.ALTERNATING,
         limits=limits,
@@ -173,7 +173,7 @@ def _measured(
         counting = sum(not pair.contaminated for pair in pairs)
         number = f"{counting} of {len(pairs)} pairs count"
         progress(number)
-        found = _changes(pairs, prepared, limits)
+        found = judged(pairs, prepared.results, limits)
         widest = max((half_width(change) for change in found if change.deciding), default=math.inf)
         if widest <= effort.within:
             return pairs, f"{number}; the intervals are narrower than ±{percent(effort.within)}."
@@ -210,10 +210,12 @@ def half_width(change: Change) -> float:
     return (math.log1p(change.high) - math.log1p(change.low)) / 2
 
 
-def _changes(pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> tuple[Change, ...]:
+def judged(
+    pairs: Sequence[Pair], results: Mapping[str, Quantity], limits: Limits
+) -> tuple[Change, ...]:
     """Judge every metric that both have; those that decide come first."""
     names = dict.fromkeys(name for pair in pairs for name in pair.candidate)
-    found = (_change(name, pairs, prepared, limits) for name in names)
+    found = (_change(name, pairs, results, limits) for name in names)
     known = [change for change in found if change is not None]
     if unknown := [name for name in limits.metrics if name not in names]:
         raise UsageError(
@@ -224,9 +226,11 @@ def _changes(pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> tuple
     return tuple(sorted(marked, key=lambda change: not change.deciding))
 
 
-def _change(name: str, pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> Change | None:
+def _change(
+    name: str, pairs: Sequence[Pair], results: Mapping[str, Quantity], limits: Limits
+) -> Change | None:
     """Judge one metric; None where no pair that counts has it of both sides."""
-    quantity = quantity_of(name, prepared.results)
+    quantity = quantity_of(name, results)
     old, new = values(pairs, name, "reference"), values(pairs, name, "candidate")
     relative = min((*old, *new), default=0) > 0
     scale = "ratio" if relative else "difference"
@@ -247,11 +251,11 @@ def _change(name: str, pairs: Sequence[Pair], prepared: Prepared, limits: Limits
         measured=plain,
         change=plain,
     )
-    judged, interval = change.better is not Better.NEITHER, shift(found)
+    directed, interval = change.better is not Better.NEITHER, shift(found)
     if interval is None:
         few = f"{len(found)} pairs count, and an interval takes {least_pairs()}"
-        return replace(change, verdict=Verdict.UNCLEAR if judged else None, reason=few)
-    verdict = verdict_of(interval, change, limits) if judged else None
+        return replace(change, verdict=Verdict.UNCLEAR if directed else None, reason=few)
+    verdict = verdict_of(interval, change, limits) if directed else None
     return replace(
         change,
         change=plain_change(interval.middle, scale),
@@ -262,7 +266,8 @@ def _change(name: str, pairs: Sequence[Pair], prepared: Prepared, limits: Limits
     )
 
 
-def _differences(described: Mapping[Role, Described]) -> Iterator[Difference]:
+def differences(described: Mapping[Role, Described]) -> Iterator[Difference]:
+    """Yield what the variants differ in, beyond what was measured."""
     old, new = described["reference"], described["candidate"]
     for name in ("workload", "python", "mlx", "tracekit", "commit"):
         values = str(getattr(old, name)), str(getattr(new, name))
