@@ -138,27 +138,27 @@ def test_a_job_is_loaded_found_replaced_and_removed(
     first.rmdir()
     assert there(fakes) == ({renamed.label}, [renamed.label])
     assert find(scheduler, job.plan)[0].since.startswith("1970-01-01T00:00:00")
+    assert remove(scheduler, renamed.label) == ()
+    assert (there(fakes), find(scheduler, job.plan)) == ((set(), []), ())
+    assert standing(scheduler, kept).loaded is False
 
 
-@pytest.mark.processes
-def test_an_odd_job_is_read_back_as_it_was_written_and_leaves_nothing(
+def test_an_odd_job_is_loaded_and_read_back_as_it_was_written(
     scheduler: Scheduler, fakes: Fakes, odd: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add(scheduler, odd)
+    assert add(scheduler, odd) == ()
+    assert there(fakes) == ({odd.label}, [odd.label])
     [found] = find(scheduler, odd.plan)
     assert (found.label, found.at, found.log) == (odd.label, time(23, 5), odd.log)
-    whole = found.file.read_bytes()
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "there is no " in scheduler.lacks()
+    assert standing(scheduler, found).loaded is None
     for other in (b"\xff\xfe", b"[Timer]\nOnCalendar=daily\n", b"<plist><dict/></plist>"):
         found.file.write_bytes(other)
         assert find(scheduler, odd.plan) == (), "it is none of ours"
-    found.file.write_bytes(whole)
-    with monkeypatch.context() as patch:
-        patch.setenv("PATH", "/nowhere")
-        assert "there is no " in scheduler.lacks()
-        assert standing(scheduler, found).loaded is None
-    assert remove(scheduler, found.label) == ()
-    assert (there(fakes), find(scheduler, odd.plan)) == ((set(), []), ())
-    assert standing(scheduler, found).loaded is False
+    found.file.unlink()
+    found.file.mkdir()
+    assert find(scheduler, odd.plan) == ()
 
 
 @pytest.mark.processes
@@ -302,18 +302,23 @@ def test_status_tells_the_last_night_the_missed_ones_and_one_that_runs(
     assert known.next > later
 
 
-@pytest.mark.processes
 def test_a_python_without_tracekit_is_found_out_at_once(
     fakes: Fakes, plan: NightPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = tmp_path / "python"
-    broken.write_text("#!/bin/sh\necho No module named tracekit >&2\nexit 1\n")
-    broken.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(broken))
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho No module named tracekit >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
     with pytest.raises(ToolError, match="No module named tracekit") as caught:
         schedule.install(plan, NIGHT, "launchd")
-    assert str(broken) in caught.value.hint
+    assert str(python) in caught.value.hint
     assert lying_around() == []
+    python.write_text("#!/bin/sh\n")
+    installed = schedule.install(plan, NIGHT, "launchd")
+    assert (installed.method, [*installed.files], installed.line) == ("launchd", lying_around(), "")
+    assert fakes.verbs() == ["bootstrap"]
+    assert timedelta(0) < installed.next - now() <= DAY + timedelta(hours=1)
+    assert [job.at for job in find(Launchd(), plan.file)] == [NIGHT]
 
 
 @pytest.mark.processes

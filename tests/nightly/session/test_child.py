@@ -158,25 +158,23 @@ def test_a_real_one_is_greeted_quoted_and_ended_from_any_thread(
         pytest.fail("it was started")
 
 
-def shell(folder: Path, line: str, log: str = "one.log", output: Path | None = None) -> Program:
-    return Program(("sh", "-c", line), dict(os.environ), folder, folder / "logs" / log, output)
+def shell(folder: Path, line: str, output: Path | None = None) -> Program:
+    log = folder / "logs" / "one.log"
+    return Program(("sh", "-c", line), dict(os.environ), folder, log, output)
 
 
-@pytest.mark.processes
 def test_what_it_says_is_added_to_the_log_and_its_output_may_go_elsewhere(
     bounds: Bounds, tmp_path: Path
 ) -> None:
+    log, output = tmp_path / "logs" / "one.log", tmp_path / "output"
+    output.write_text("of the one before")
     assert run(shell(tmp_path, "pwd; echo two >&2; exit 5"), bounds, 10) == 5
-    assert run(shell(tmp_path, "kill -9 $$"), bounds, 10) == -9
-    both = shell(tmp_path, "echo one; echo three >&2", output=tmp_path / "logs" / "output")
-    assert [run(both, bounds, 10) for _ in range(2)] == [0, 0]
-    assert (tmp_path / "logs" / "one.log").read_text() == f"{tmp_path}\ntwo\nthree\nthree\n"
-    assert (tmp_path / "logs" / "output").read_text() == "one\n", "of the last one alone"
+    assert run(shell(tmp_path, "echo one; echo three >&2; kill -9 $$", output), bounds, 10) == -9
+    assert (log.read_text(), output.read_text()) == (f"{tmp_path}\ntwo\nthree\n", "one\n")
     with pytest.raises(RecordingError, match=r"one\.log cannot be written"):
-        run(shell(tmp_path, "true", log="output/one.log"), bounds, 10)
+        run(shell(output, "true"), bounds, 10)
 
 
-@pytest.mark.processes
 def test_one_that_takes_too_long_is_ended(bounds: Bounds, tmp_path: Path) -> None:
     reason = r"did not end within 0\.5 s and was ended\. Its last words: slow"
     with pytest.raises(ToolError, match=reason):

@@ -340,6 +340,18 @@ def test_a_pair_tells_each_turn_of_each_side(session: Session) -> None:
     assert all("load" in look.readings for look in looks)
 
 
+def test_one_without_a_reference_is_measured_by_itself(ready: Ready) -> None:
+    with ready(reference=None, turn=0.03, parameters={"seconds": 0.002}) as prepared:
+        (alone,) = measure(prepared, session=2, first=3, pairs=1, calibrate=False)
+        assert (prepared.backend, prepared.remarks) == ("cpu", [])
+        assert prepared.log_of("candidate").exists()
+    assert (alone.sitting, alone.number, alone.order, alone.traced) == (2, 3, "aa", False)
+    assert (alone.reference, alone.before, alone.after) == ({}, None, None)
+    assert set(alone.candidate) == {"step_p50", "step_rate", "tokens_per_second", "depth"}
+    assert len(alone.candidate["step_p50"]) == 2
+    assert all(2e6 < time < 1e9 for time in alone.candidate["step_p50"])
+
+
 @pytest.mark.processes
 def test_sides_that_do_not_fit_together_run_one_after_the_other(ready: Ready) -> None:
     with ready(together=False, reference=SLOWER) as prepared, Watch("off") as watch:

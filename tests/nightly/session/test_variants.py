@@ -92,18 +92,30 @@ def test_each_side_says_what_it_is(
     [
         (Reference(parameters={"slow": 3.0}), {"seconds": 0.002, "slow": 3.0}, ("slow 3.0",)),
         (Reference(workload="sdpa", parameters={"heads": 4}), {"heads": 4}, ("sdpa", "heads 4")),
+        # What another interpreter is to do, it may know better than this one.
+        (Reference(python=Path("/bin/sh"), parameters={"newer": 1}),
+         {"seconds": 0.002, "slow": 2.0, "newer": 1}, ("newer 1",)),
+        (Reference(parameters={"newer": 1}), {}, "has no parameter 'newer'"),
     ],
-)
+)  # fmt: skip
 def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(
-    asked: Reference, parameters: dict[str, object], difference: tuple[str, ...], tmp_path: Path
+    asked: Reference,
+    parameters: dict[str, object],
+    difference: tuple[str, ...] | str,
+    tmp_path: Path,
 ) -> None:
     (write_naps(tmp_path) / "sdpa.py").write_text(SDPA)
-    with prepared_in(
-        tmp_path, reference=asked, parameters={"seconds": 0.002, "slow": 2.0}
-    ) as found:
-        assert found.reference is not None
-        assert found.reference.parameters == parameters
-        assert found.reference.difference == difference
+    values = {"reference": asked, "parameters": {"seconds": 0.002, "slow": 2.0}}
+    if isinstance(difference, str):
+        with pytest.raises(UsageError, match=difference), prepared_in(tmp_path, **values):
+            pytest.fail("it was prepared")
+        return
+    with prepared_in(tmp_path, **values) as found:
+        side = found.reference
+    assert side is not None
+    assert (side.role, side.parameters, side.difference) == ("reference", parameters, difference)
+    assert side.python == (asked.python or found.candidate.python)
+    assert (side.cwd, side.workloads) == (found.candidate.cwd, found.candidate.workloads)
 
 
 def side(python: str = sys.executable, *difference: str) -> CodeVariant:
