@@ -45,6 +45,7 @@ from tracekit.nightly.session.variants import CodeVariant, candidate_of, referen
 from tracekit.record import Progress, Supervisor, quiet
 
 NAME = "ab"
+Results = Mapping[str, Quantity]  # a workload's own, by name
 _MOST = 1000  # pairs
 
 
@@ -210,9 +211,7 @@ def half_width(change: Change) -> float:
     return (math.log1p(change.high) - math.log1p(change.low)) / 2
 
 
-def judged(
-    pairs: Sequence[Pair], results: Mapping[str, Quantity], limits: Limits
-) -> tuple[Change, ...]:
+def judged(pairs: Sequence[Pair], results: Results, limits: Limits) -> tuple[Change, ...]:
     """Judge every metric that both have; those that decide come first."""
     names = dict.fromkeys(name for pair in pairs for name in pair.candidate)
     found = (_change(name, pairs, results, limits) for name in names)
@@ -226,9 +225,7 @@ def judged(
     return tuple(sorted(marked, key=lambda change: not change.deciding))
 
 
-def _change(
-    name: str, pairs: Sequence[Pair], results: Mapping[str, Quantity], limits: Limits
-) -> Change | None:
+def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) -> Change | None:
     """Judge one metric; None where no pair that counts has it of both sides."""
     quantity = quantity_of(name, results)
     old, new = values(pairs, name, "reference"), values(pairs, name, "candidate")

@@ -36,11 +36,8 @@ def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, s
         for name, value in sorted(environment.items())
         if value and (name in _TAKEN or name.startswith("TRACEKIT_"))
     }
-    folders = [
-        part
-        for part in environment.get("PATH", "").split(os.pathsep)
-        if os.path.isabs(part)  # noqa: PTH117  as it stands in PATH
-    ]
+    parts = environment.get("PATH", "").split(os.pathsep)
+    folders = [part for part in parts if Path(part).is_absolute()]
     path = os.pathsep.join(dict.fromkeys((*folders, *_SYSTEM_PATH)))
     home = taken.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir
     return {"PATH": path, "HOME": home, **taken}
