@@ -144,13 +144,13 @@ def _shown(change: Change) -> Shown:
 
 def change_words(change: Change) -> str:
     """Return the measured change with its interval; at equal pace, that change and the measured."""
+    if change.change is None or change.measured is None:
+        return NOTHING
     shown = _shown(change)
-    paced = change.corrected or change.paired
-    size = change.change if paced or change.change is None else change.measured
-    words = shown.whole(size, change.low, change.high)
-    if words and change.measured is not None and paced:
+    if change.corrected or change.paired:
+        words = shown.whole(change.change, change.low, change.high)
         return f"{words} at equal pace, measured {shown.change(change.measured)}"
-    return words or NOTHING
+    return shown.whole(change.measured, change.low, change.high)
 
 
 def ruling(change: Change, compared: Comparison | None = None) -> str:

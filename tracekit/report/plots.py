@@ -15,8 +15,6 @@ from tracekit.report.chart import Axis, Chart, Shape, Words
 _AIR = 1.3  # room above the highest level, for the names of phases
 MOST_POINTS = 120
 
-Durations = NDArray[np.float64]
-
 Upward = Callable[[str, float, float, Words], Axis]
 Begins = Sequence[tuple[float, str]]  # when (ns) each phase of the run begins, and its name
 
@@ -32,7 +30,7 @@ class Level:
 
 
 def sampled(
-    name: str, times: Times, values: Durations, within: Window, color: str = "device"
+    name: str, times: Times, values: NDArray[np.float64], within: Window, color: str = "device"
 ) -> Level:
     """Return a level as the highest of each of MOST_POINTS equal parts of a window.
 
@@ -123,6 +121,7 @@ def _stepped(level: Level) -> list[tuple[float, float]]:
     return [*points, (float(level.edges[-1]), points[-1][1])]
 
 
+Durations = NDArray[np.float64]
 _MOST_BINS, _FEWEST_BINS = 40, 8
 _TAIL = 0.995  # what lies beyond this share is put into the last bin
 _FAR = 1.5

@@ -35,7 +35,8 @@ def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         )
     kind = statements[0].type.name
     bare = _COMMENT.sub(" ", sql).strip().lower()
-    word = str(re.findall(r"\(|\w*", bare)[0])
+    first = re.match(r"\(|\w+", bare)
+    word = first[0] if first else ""
     if _LISTS.match(bare):
         raise UsageError(
             f"{word.upper()} is not answered: tables are made when a question names them.",

@@ -38,17 +38,17 @@ def replay(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
 
 
 def _shown(row: Mapping[Any, Any]) -> Context:
-    def words(name: str, say: Any) -> str:
-        return "not available" if pd.isna(row[name]) else say(row[name])
+    def cells(in_words: Any, *names: str) -> Context:
+        known = {name: in_words(row[name]) for name in names if not pd.isna(row[name])}
+        return dict.fromkeys(names, "not available") | known
 
     return {
         "place": int(row["place"]),
         "encoder": str(row["encoder"]),
         "command_buffer": "" if pd.isna(row["command_buffer"]) else str(row["command_buffer"]),
-        "cost": words("cost", percent),
         "share": None if pd.isna(row["cost"]) else float(row["cost"]),
-        "limiter": words("limiter", str),
-        **{name: words(name, percent) for name in ("occupancy", "limited", "used", "stack")},
-        **{name: words(name, size) for name in ("read", "written")},
-        "bandwidth": words("bandwidth", lambda value: f"{value:,.2f}"),
+        **cells(str, "limiter"),
+        **cells(percent, "cost", "occupancy", "limited", "used", "stack"),
+        **cells(size, "read", "written"),
+        **cells("{:,.2f}".format, "bandwidth"),
     }
