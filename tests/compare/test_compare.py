@@ -1,30 +1,32 @@
-"""What became of the metrics of runs: worse, better, the same or unclear, and at which pace."""
+"""What became of metrics of runs, and at which pace; runs by their paths, and the command."""
 
 import itertools
+import json
 import math
 import random
-from collections.abc import Callable, Sequence
+import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from step_samples import MACHINE, MS, noisy, paced, sample_of
+from tracekit import pipeline
 from tracekit.analysis.result import Better, Measurement
 from tracekit.analysis.rule import Finding, Severity
-from tracekit.base.errors import UsageError
-from tracekit.compare.compare import Comparison, compare
-from tracekit.compare.page import how_sure
+from tracekit.base.errors import RecordingError, UsageError
+from tracekit.base.recording import Recording, save
+from tracekit.compare.compare import Comparison, compare, compare_runs, parse_sides, read_samples
+from tracekit.compare.page import change_words, how_sure
 from tracekit.compare.page import tables as shown
-from tracekit.compare.samples import Order, order_of
+from tracekit.compare.samples import Sample
 from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change, Verdict
 
-Make = Callable[..., Any]
-MS = 1_000_000
-
 
 def change_of(compared: Comparison, name: str = "step_p50") -> Change:
-    return next(one for one in compared.changes if one.metric == name)
+    return next(change for change in compared.changes if change.metric == name)
 
 
 def ends(change: Change) -> tuple[float, float]:
@@ -38,14 +40,18 @@ def width(compared: Comparison) -> float:
     return math.log1p(high) - math.log1p(low)
 
 
-def having(run: Any, *metrics: Measurement) -> Any:
+def having(run: Sample, *metrics: Measurement) -> Sample:
     return replace(run, result=replace(run.result, metrics=metrics))
 
 
-def only(sample: Make, name: str, unit: str, *values: float | None, reason: str = "") -> list[Any]:
+def only(name: str, unit: str, *values: float | None, reason: str = "") -> list[Sample]:
     """Make runs without tables that know one metric."""
-    run = replace(sample([1000] * 40), tables=None)
-    return [having(run, Measurement(name, one, unit, Better.LOWER, reason)) for one in values]
+    run = replace(sample_of([1000]), tables=None)
+    return [having(run, Measurement(name, value, unit, Better.LOWER, reason)) for value in values]
+
+
+def at(minute: int) -> str:
+    return f"2026-11-20T10:{minute:02d}:00+00:00"
 
 
 @pytest.mark.parametrize(
@@ -59,42 +65,42 @@ def only(sample: Make, name: str, unit: str, *values: float | None, reason: str 
     ],
 )
 def test_a_change_counts_that_is_large_and_sure(
-    sample: Make, make: Any, before: float, after: float, verdict: Verdict
+    before: float, after: float, verdict: Verdict
 ) -> None:
-    sides = [sample(make.noisy(before * MS))], [sample(make.noisy(after * MS, seed=2))]
+    sides = [sample_of(noisy(before * MS))], [sample_of(noisy(after * MS, seed=2))]
     compared = compare(*sides)
     step = change_of(compared)
     assert compared.verdict is verdict
     assert step.change == pytest.approx(after / before - 1, abs=0.01)
     assert ends(step)[0] < after / before - 1 < ends(step)[1]
-    assert {one.metric for one in compared.changes} == {"tokens_per_second", "step_p50"}
+    assert {change.metric for change in compared.changes} == {"tokens_per_second", "step_p50"}
     if after == 1.02:
         assert compare(*sides, Limits(threshold=0.01, between=0.0)).verdict is Verdict.WORSE
 
 
-def test_a_run_that_drifts_is_unclear(sample: Make, make: Any) -> None:
-    drifting = [round(one * (1 + place / 400)) for place, one in enumerate(make.noisy(MS))]
-    compared = compare([sample(make.noisy(MS))], [sample(drifting)])
+def test_a_run_that_drifts_is_unclear() -> None:
+    drifting = [round(length * (1 + place / 400)) for place, length in enumerate(noisy(MS))]
+    compared = compare([sample_of(noisy(MS))], [sample_of(drifting)])
     assert compared.verdict is Verdict.UNCLEAR
     assert "the interval is too wide" in compared.reason
 
 
-def test_without_its_tables_one_run_is_unclear_and_several_are_not(sample: Make, make: Any) -> None:
-    gone = replace(sample(make.noisy(1.5 * MS)), tables=None, absence="its exports are gone.")
-    step = change_of(compare([sample(make.noisy(MS))], [gone]))
+def test_without_its_tables_one_run_is_unclear_and_several_are_not() -> None:
+    gone = replace(sample_of(noisy(1.5 * MS)), tables=None, absence="its exports are gone.")
+    step = change_of(compare([sample_of(noisy(MS))], [gone]))
     assert (step.verdict, step.low) == (Verdict.UNCLEAR, None)
     assert step.reason == "its spread is not known: its exports are gone"
     assert step.change == pytest.approx(0.5, abs=0.01), "what it came to is told all the same"
     before, after, scattered = (
-        only(sample, "step_p50", "ns", *values)
+        only("step_p50", "ns", *values)
         for values in ((1000, 1010, 1005), (1100, 1108, 1102), (1000, 1200, 1100))
     )
     assert compare(before, after).verdict is Verdict.WORSE
     assert compare(scattered, after).verdict is Verdict.UNCLEAR
 
 
-def test_the_machines_pace_is_taken_out(make: Any) -> None:
-    slower_machine = compare([make.paced(MS, 50_000, 1)], [make.paced(1.06 * MS, 53_000, 2)])
+def test_the_machines_pace_is_taken_out() -> None:
+    slower_machine = compare([paced(MS, 50_000, 1)], [paced(1.06 * MS, 53_000, 2)])
     step = change_of(slower_machine)
     assert (slower_machine.verdict, step.corrected) == (Verdict.SAME, True)
     assert step.after == pytest.approx(1.06 * MS, rel=0.01), "values stay as they were measured"
@@ -103,28 +109,42 @@ def test_the_machines_pace_is_taken_out(make: Any) -> None:
     assert next(row for row in rows if row[0] == "step_p50 *")[3].startswith("+6.")
     assert "took 20.0 % longer after" in how_sure(replace(slower_machine, pace=0.2))
     assert "took 20.0 % less after" in how_sure(replace(slower_machine, pace=-0.2))
-    slower_work = compare([make.paced(MS, 50_000, 1)], [make.paced(1.1 * MS, 50_000, 2)])
+    slower_work = compare([paced(MS, 50_000, 1)], [paced(1.1 * MS, 50_000, 2)])
     assert slower_work.verdict is Verdict.WORSE
     assert change_of(slower_work, "tokens_per_second").corrected
 
 
-def test_a_reference_makes_clearer_and_the_more_is_corrected_the_less_is_sure(
-    sample: Make, make: Any
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({}, "+6.0 % [+4.0 % … +8.0 %]"),
+        ({"corrected": True}, "+5.0 % [+4.0 % … +8.0 %] at equal pace, measured +6.0 %"),
+        ({"paired": True, "low": None}, "+5.0 % at equal pace, measured +6.0 %"),
+        ({"change": None}, "—"),
+    ],
+)
+def test_a_change_is_the_measured_one_or_at_equal_pace_both(
+    known: dict[str, Any], words: str
 ) -> None:
-    widths = [
-        width(compare([make.paced(MS, 50_000, 1)], [make.paced(ratio * MS, ratio * 50_000, 2)]))
-        for ratio in (1.0, 1.2, 1.6)
-    ]
+    facts = {"change": 0.05, "low": 0.04, "high": 0.08, "measured": 0.06} | known
+    assert change_words(Change("step_p50", "ns", Better.LOWER, 1.0, 1.0, **facts)) == words
+
+
+def test_a_reference_makes_clearer_and_the_more_is_corrected_the_less_is_sure() -> None:
+    def slowed(ratio: float) -> Comparison:
+        return compare([paced(MS, 50_000, 1)], [paced(ratio * MS, ratio * 50_000, 2)])
+
+    widths = [width(slowed(ratio)) for ratio in (1.0, 1.2, 1.6)]
     assert widths == sorted(widths)
     assert widths[2] > 2 * widths[0]
-    plain = compare([sample(make.noisy(MS))], [sample(make.noisy(MS, seed=2))])
+    plain = compare([sample_of(noisy(MS))], [sample_of(noisy(MS, seed=2))])
     assert widths[0] < 0.75 * width(plain)
-    large = compare([make.paced(MS, 50_000, 1)], [make.paced(1.76 * MS, 80_000, 2)])
+    large = compare([paced(MS, 50_000, 1)], [paced(1.76 * MS, 80_000, 2)])
     assert large.verdict is Verdict.UNCLEAR
 
 
-def test_what_only_the_correction_makes_is_no_change(make: Any) -> None:
-    sides = [make.paced(MS, 50_000, 1)], [make.paced(MS, 44_000, 1)]
+def test_what_only_the_correction_makes_is_no_change() -> None:
+    sides = [paced(MS, 50_000, 1)], [paced(MS, 44_000, 1)]
     step = change_of(compare(*sides, Limits(paced=0.0, doubt=0.0)))
     assert ends(step)[0] > 0.1
     assert step.verdict is Verdict.UNCLEAR
@@ -135,36 +155,31 @@ def test_what_only_the_correction_makes_is_no_change(make: Any) -> None:
     ("other", "corrected"),
     [
         ({"source": "tracekit (Python)"}, False),
-        ({"machine": {"mlx": "0.33"}}, False),
-        ({"machine": {"chip": "Apple M4"}}, False),
-        ({"machine": {"cores": 10}}, False),
-        ({"machine": {"os": "macOS 26.1"}}, True),
+        ({"machine": MACHINE | {"mlx": "0.33"}}, False),
+        ({"machine": MACHINE | {"chip": "Apple M4"}}, False),
+        ({"machine": MACHINE | {"cores": 10}}, False),
+        ({"machine": MACHINE | {"os": "macOS 26.1"}}, True),
     ],
 )
-def test_unlike_references_correct_nothing(
-    make: Any, other: dict[str, Any], *, corrected: bool
-) -> None:
+def test_unlike_references_correct_nothing(other: dict[str, Any], *, corrected: bool) -> None:
     """Else a faster MLX would be corrected away, for the reference is faster, too."""
-    if "machine" in other:
-        other = {"machine": make.machine | other["machine"]}
-    compared = compare([make.paced(1.3 * MS, 65_000, 1)], [make.paced(MS, 50_000, 2, **other)])
-    assert any(one.corrected for one in compared.changes) is corrected
+    compared = compare([paced(1.3 * MS, 65_000, 1)], [paced(MS, 50_000, 2, **other)])
+    assert any(change.corrected for change in compared.changes) is corrected
     assert (compared.verdict is Verdict.BETTER) is not corrected
 
 
-def test_a_reference_of_one_side_or_that_took_no_time_corrects_nothing(
-    sample: Make, make: Any
-) -> None:
-    whole = make.paced(MS, 50_000, 2)
+def test_a_reference_of_one_side_or_that_took_no_time_corrects_nothing() -> None:
+    whole = paced(MS, 50_000, 2)
+    assert whole.tables is not None
     gauges = whole.tables["gauges"].assign(value=0.0)
-    broken = replace(whole, tables=whole.tables | {"gauges": gauges})
-    for before in (sample(make.noisy(MS)), broken):
-        assert not any(one.corrected for one in compare([before], [whole]).changes)
+    broken = replace(whole, tables={**whole.tables, "gauges": gauges})
+    for before in (sample_of(noisy(MS)), broken):
+        assert not any(change.corrected for change in compare([before], [whole]).changes)
 
 
-def test_shares_change_by_points_and_counts_by_whole_ones(sample: Make) -> None:
-    def idle(*shares: float) -> list[Any]:
-        return only(sample, "gpu_idle_ratio", "ratio", *shares)
+def test_shares_change_by_points_and_counts_by_whole_ones() -> None:
+    def idle(*shares: float) -> list[Sample]:
+        return only("gpu_idle_ratio", "ratio", *shares)
 
     change = change_of(compare(idle(0.10, 0.11), idle(0.30, 0.31)), "gpu_idle_ratio")
     assert (change.relative, change.verdict) == (False, Verdict.WORSE)
@@ -172,36 +187,44 @@ def test_shares_change_by_points_and_counts_by_whole_ones(sample: Make) -> None:
     alike = compare(idle(0.0, 0.01), idle(0.01, 0.0))
     assert alike.verdict is Verdict.SAME, "a share may be 0"
 
-    def rejected(*counts: int) -> list[Any]:
-        return only(sample, "requests_rejected", "count", *counts)
+    def verdict(before: list[int], after: list[int]) -> Verdict:
+        sides = (only("requests_rejected", "count", *counts) for counts in (before, after))
+        return compare(*sides, Limits(metrics=("requests_rejected",))).verdict
 
-    limits = Limits(metrics=("requests_rejected",))
-    assert compare(rejected(0, 0), rejected(9, 9), limits).verdict is Verdict.WORSE
-    assert compare(rejected(0), rejected(0), limits).verdict is Verdict.SAME
-    assert compare(rejected(0), rejected(1), limits).verdict is Verdict.UNCLEAR
+    assert verdict([0, 0], [9, 9]) is Verdict.WORSE
+    assert verdict([0], [0]) is Verdict.SAME
+    assert verdict([0], [1]) is Verdict.UNCLEAR
 
 
-def test_what_has_no_ratio_or_no_value_says_why(sample: Make) -> None:
-    grown = [only(sample, "memory_growth", "bytes", size) for size in (0, 4096)]
-    change = change_of(compare(*grown), "memory_growth")
+def test_what_has_no_ratio_or_no_value_says_why() -> None:
+    def became(name: str, *sides: list[Sample]) -> Change:
+        return change_of(compare(*sides), name)
+
+    change = became("memory_growth", *(only("memory_growth", "bytes", size) for size in (0, 4096)))
     assert (change.change, change.relative, change.verdict) == (4096, False, None)
     assert change.reason == "a ratio takes values above 0"
-    grown = [only(sample, "memory_growth", "bytes", size) for size in (0.5, 1.0)]
-    change = change_of(compare(*grown), "memory_growth")
+    change = became("memory_growth", *(only("memory_growth", "bytes", size) for size in (0.5, 1.0)))
     assert (change.relative, change.change) == (True, 1.0)
     assert (change.values_before, change.values_after) == ((0.5,), (1.0,))
-    absent = only(sample, "gpu_idle_ratio", "ratio", None, reason="no GPU")
-    change = change_of(
-        compare(absent, only(sample, "gpu_idle_ratio", "ratio", 0.1)), "gpu_idle_ratio"
-    )
+    busy = [
+        [
+            having(sample_of([1000]), Measurement("gpu_busy", time, "ns", Better.NEITHER))
+            for time in side
+        ]
+        for side in ((1000, 1010, 1005), (2000, 2010, 2005))
+    ]
+    change = became("gpu_busy", *busy)
+    assert (change.verdict, change.change) == (None, pytest.approx(1.0, abs=0.01))
+    absent = only("gpu_idle_ratio", "ratio", None, reason="no GPU")
+    change = became("gpu_idle_ratio", absent, only("gpu_idle_ratio", "ratio", 0.1))
     assert (change.before, change.after, change.verdict) == (None, 0.1, None)
     assert change.reason == "before: no GPU"
 
 
-def test_who_names_metrics_decides_by_them_and_a_side_needs_a_run(sample: Make) -> None:
-    sides = [sample([MS] * 40)], [sample([2 * MS] * 40)]
+def test_who_names_metrics_decides_by_them_and_a_side_needs_a_run() -> None:
+    sides = [sample_of([MS] * 40)], [sample_of([2 * MS] * 40)]
     compared = compare(*sides, Limits(metrics=("step_p50",)))
-    assert [one.metric for one in compared.changes if one.deciding] == ["step_p50"]
+    assert [change.metric for change in compared.changes if change.deciding] == ["step_p50"]
     with pytest.raises(UsageError, match="'step_p5'") as error:
         compare(*sides, Limits(metrics=("step_p5",)))
     assert "step_p50" in error.value.hint
@@ -212,23 +235,23 @@ def test_who_names_metrics_decides_by_them_and_a_side_needs_a_run(sample: Make) 
     assert (unclear.verdict, unclear.reason) == (Verdict.UNCLEAR, "No run has a metric of speed.")
 
 
-def test_what_one_side_alone_measured_is_listed_and_what_both_have_is_named(sample: Make) -> None:
-    run, later = (sample([MS] * 40, f"run {one}", started=at(one)) for one in (1, 2))
+def test_what_one_side_alone_measured_is_listed_and_what_both_have_is_named() -> None:
+    run, later = (sample_of([MS] * 40, f"run {minute}", started=at(minute)) for minute in (1, 2))
     depth = Measurement("depth", 1.0, "", Better.NEITHER)
-    told = replace(run, result=replace(run.result, results=(depth,)))
-    for sides in (([told], [later]), ([later], [told])):
+    deep = replace(run, result=replace(run.result, results=(depth,)))
+    for sides in (([deep], [later]), ([later], [deep])):
         assert change_of(compare(*sides), "depth").verdict is None
     assert compare([run], [later]).shared == ()
     assert compare([run, later], [later]).shared == ("run 2",)
-    unknown = sample([MS] * 40)
+    unknown = sample_of([MS] * 40)
     assert compare([unknown], [unknown]).shared == ()
 
 
-def test_worse_and_better_together_are_worse(sample: Make) -> None:
-    def run(first: int, other: int) -> Any:
-        bare = replace(sample([1000] * 40), tables=None)
-        names = (("ttft_p50", first), ("tpot_p50", other))
-        return having(bare, *(Measurement(name, one, "ns", Better.LOWER) for name, one in names))
+def test_worse_and_better_together_are_worse() -> None:
+    def run(first: int, other: int) -> Sample:
+        bare = replace(sample_of([1000]), tables=None)
+        times = {"ttft_p50": first, "tpot_p50": other}
+        return having(bare, *(Measurement(*time, "ns", Better.LOWER) for time in times.items()))
 
     compared = compare([run(100, 100), run(101, 101)], [run(200, 50), run(201, 51)])
     assert compared.verdict is Verdict.WORSE
@@ -239,23 +262,20 @@ def test_worse_and_better_together_are_worse(sample: Make) -> None:
     ("hot", "verdict"),
     [("after", Verdict.UNCLEAR), ("both", Verdict.WORSE), ("before", Verdict.WORSE)],
 )
-def test_heat_on_just_the_slower_side_makes_worse_unclear(
-    sample: Make, make: Any, hot: str, verdict: Verdict
-) -> None:
+def test_heat_on_just_the_slower_side_makes_worse_unclear(hot: str, verdict: Verdict) -> None:
     heat = [Finding("thermal-pressure", Severity.WARNING, "The machine was hot.", "")]
-    before = sample(make.noisy(MS), findings=heat if hot != "after" else [])
-    after = sample(make.noisy(1.2 * MS, seed=2), "b", findings=heat if hot != "before" else [])
+    before = sample_of(noisy(MS), findings=heat if hot != "after" else [])
+    after = sample_of(noisy(1.2 * MS, seed=2), "b", findings=heat if hot != "before" else [])
     compared = compare([before], [after])
     assert compared.verdict is verdict
     assert compared.reason.endswith("but thermal-pressure was found in b.") is (hot == "after")
 
 
-def test_a_reason_that_metrics_share_is_given_once(sample: Make) -> None:
-    def short(value: float) -> Any:
+def test_a_reason_that_metrics_share_is_given_once() -> None:
+    def short(value: float) -> Sample:
         names = ("step_p50", "step_p99", "tokens_per_second")
-        return having(
-            sample([MS] * 10), *(Measurement(name, value, "ns", Better.LOWER) for name in names)
-        )
+        metrics = (Measurement(name, value, "ns", Better.LOWER) for name in names)
+        return having(sample_of([MS] * 10), *metrics)
 
     compared = compare([short(MS)], [short(1.2 * MS)])
     _, _, rows = next(iter(shown(compared)))
@@ -263,40 +283,14 @@ def test_a_reason_that_metrics_share_is_given_once(sample: Make) -> None:
     assert how_sure(compared).count("takes 20 steady steps") == 1
 
 
-def at(minute: int) -> str:
-    return f"2026-11-20T10:{minute:02d}:00+00:00"
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "order"),
-    [
-        ([1], [2], Order.ALTERNATING),
-        ([1, 4, 5], [2, 3, 6], Order.ALTERNATING),
-        ([1, 2, 3], [4, 5, 6], Order.APART),
-        ([4, 5, 6], [1, 2], Order.APART),
-        ([1, 3, 5], [2, 4], Order.MIXED),
-        ([1, 2, 5, 6], [3, 4, 7, 8], Order.MIXED),
-    ],
-)
-def test_runs_have_an_order(
-    sample: Make, before: Sequence[int], after: Sequence[int], order: Order
-) -> None:
-    sides = [[sample([MS] * 40, started=at(one)) for one in own] for own in (before, after)]
-    assert order_of(*sides) is order
-    assert order_of(*sides[::-1]) is order
-    for started in ("", "yesterday"):
-        unknown = sample([MS] * 40, started=started)
-        assert order_of(sides[0], [*sides[1], unknown]) is Order.UNKNOWN
-
-
-def test_neighbours_in_time_are_paired_only_where_runs_alternate(sample: Make) -> None:
+def test_neighbours_in_time_are_paired_only_where_runs_alternate() -> None:
     """Six runs of each side on a machine that slows by 4 % a run; after is +5 %."""
-    sides: tuple[list[Any], list[Any]] = ([], [])
+    sides: tuple[list[Sample], list[Sample]] = ([], [])
     for place in range(12):
         side = (place + place // 2) % 2  # A B, B A, A B, …
         length = round(MS * 1.04**place * (1.05 if side else 1.0))
-        sides[side].append(sample([length] * 40, f"run {place}", started=at(place)))
-    everything = sorted(itertools.chain(*sides), key=lambda one: one.result.provenance.started)
+        sides[side].append(sample_of([length] * 40, f"run {place}", started=at(place)))
+    everything = sorted(itertools.chain(*sides), key=lambda run: run.result.provenance.started)
     for side in sides:
         random.Random(3).shuffle(side)
     paired = compare(*sides)
@@ -307,3 +301,131 @@ def test_neighbours_in_time_are_paired_only_where_runs_alternate(sample: Make) -
     apart = compare(everything[:6], everything[6:])
     assert not change_of(apart).paired
     assert "drift would look like a change" in how_sure(apart)
+
+
+@pytest.mark.parametrize("words", ["a", "a b c", "a vs", "vs b", "a vs b vs c", "a vs vs b"])
+def test_what_is_no_comparison_is_refused(words: str) -> None:
+    a, b, c, vs = Path("a"), Path("b"), Path("c"), Path("vs")
+    assert parse_sides([a, b]) == parse_sides([a, vs, b]) == ([a], [b])
+    assert parse_sides([a, c, vs, b]) == ([a, c], [b])
+    with pytest.raises(UsageError, match="several on both sides of a vs") as error:
+        parse_sides([Path(word) for word in words.split()])
+    assert "tracekit compare A1 A2 vs B1 B2" in error.value.hint
+
+
+@pytest.fixture
+def runs(imported: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """One small trace, analyzed, under two names."""
+    pipeline.analyze(Recording(imported))
+    other = tmp_path / "other"
+    shutil.copytree(imported, other)
+    changed(other, started=at(0))
+    return imported, other
+
+
+def changed(run: Path, metrics: dict[str, float] | None = None, **provenance: Any) -> None:
+    """Change what a run's result says: values of metrics, and where it comes from."""
+    file = run / "result.json"
+    result = json.loads(file.read_bytes())
+    result["provenance"] |= provenance
+    for metric in result["metrics"]:
+        metric["value"] = (metrics or {}).get(metric["name"], metric["value"])
+    save(file, result)
+
+
+def test_runs_are_read_from_folders_and_from_results(
+    runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder, file = read_samples([runs[0], runs[1] / "result.json"])
+    assert (folder.name, file.name) == ("run", "other")
+    assert folder.tables is not None
+    assert file.tables is not None, "the tables beside a result are used"
+    assert folder.result.metrics == file.result.metrics
+    twin = runs[1].parent / "twins" / "run"
+    shutil.copytree(runs[0], twin)
+    first, second = (sample.name for sample in read_samples([runs[0], twin]))
+    assert (first.endswith("/run"), second) == (True, "twins/run")
+    alone = tmp_path / "kept" / "result.json"
+    alone.parent.mkdir()
+    shutil.copy(runs[0] / "result.json", alone)
+    shutil.rmtree(runs[1] / "exports")
+    for place in (alone, runs[1]):
+        [sample] = read_samples([place])
+        assert sample.tables is None
+        assert "only its result is left" in sample.absence
+    (runs[0] / "result.json").unlink()
+    with pytest.raises(RecordingError, match="does not exist"):
+        read_samples([runs[0]])
+    with pytest.raises(RecordingError, match="is not a run's folder"):
+        read_samples([tmp_path / "nothing"])
+
+
+def test_unlike_work_is_refused_unless_forced(runs: tuple[Path, Path]) -> None:
+    changed(runs[0], workload="sdpa", recorder="xctrace")
+    changed(runs[1], workload="paged", recorder="xctrace")
+    before, after = (read_samples([run]) for run in runs)
+    with pytest.raises(UsageError, match="workload is sdpa and paged") as error:
+        compare_runs(before, after)
+    assert "--force" in error.value.hint
+    assert compare_runs(before, after, Limits(), force=True).void
+
+
+def test_the_command_tells_what_became_of_each_metric(
+    runs: tuple[Path, Path], tracekit: Any
+) -> None:
+    changed(runs[1], machine={"model": "MacBook Pro"})
+    ran = tracekit("compare", *runs)
+    assert ran.code == 0
+    assert ran.out.splitlines()[0].startswith(("The same: ", "Unclear: "))
+    assert "# metrics: run → other" in ran.out
+    assert "gpu_busy\t20 ns\t20 ns\t0.0 %" in ran.out
+    assert "model\tMacBook Air\tMacBook Pro" in ran.out
+    assert "--between" in ran.err
+    ran = tracekit("compare", *runs, "--open")
+    assert ran.code == 2
+    assert "--html" in ran.err
+
+
+def test_a_recording_counts_once_wherever_its_copies_lie(
+    runs: tuple[Path, Path], tracekit: Any, tmp_path: Path
+) -> None:
+    twin = tmp_path / "elsewhere" / "run"
+    shutil.copytree(runs[0], twin)
+    words = ["compare", runs[0], twin, "vs", runs[1]]
+    refused = tracekit(*words)
+    assert refused.code == 2
+    assert "are the same recording" in refused.err
+    assert tracekit(*words, "--force").code == 0
+    itself = tracekit("compare", runs[0], twin)
+    assert itself.code == 0
+    assert "Both sides have the same recording: run." in itself.err
+
+
+def test_as_json_it_is_a_document_and_a_page_where_it_is_asked_for(
+    runs: tuple[Path, Path], tracekit: Any, tmp_path: Path
+) -> None:
+    page = tmp_path / "compared.html"
+    ran = tracekit("compare", *runs, "--json", "--html", page)
+    assert page.read_text().startswith("<!doctype html>")
+    assert "Ada" not in page.read_text(), "the device's name stays out"
+    assert str(page) in ran.err
+    document = json.loads(ran.out)
+    assert (document["format"], document["before"]) == (1, ["run"])
+    assert {"verdict", "reason", "changes", "findings", "kernels", "environment"} <= set(document)
+    [idle] = [change for change in document["changes"] if change["metric"] == "gpu_idle_ratio"]
+    assert idle["values_before"] == idle["values_after"]
+
+
+def test_scripts_learn_of_it_only_if_they_ask(runs: tuple[Path, Path], tracekit: Any) -> None:
+    changed(runs[1], {"gpu_idle_ratio": 0.9})
+    twins = [run.with_name(f"twin-of-{run.name}") for run in runs]
+    for minute, (run, twin) in enumerate(zip(runs, twins, strict=True), 1):
+        shutil.copytree(run, twin)
+        changed(twin, started=at(minute))
+    several = [runs[0], twins[0], "vs", runs[1], twins[1]]
+    decide = ("--metric", "gpu_idle_ratio")
+    assert tracekit("compare", *several, *decide).code == 0
+    assert tracekit("compare", *several, *decide, "--exit-code").code == 1
+    single = tracekit("compare", *runs, *decide, "--exit-code")
+    assert single.code == 4
+    assert "Record several runs" in single.err

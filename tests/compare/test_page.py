@@ -3,41 +3,44 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 import pytest
 
+from step_samples import MS, sample_of, tables_of
 from tracekit.analysis.result import Better, Check, Measurement, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.compare import page as words
 from tracekit.compare.compare import compare
 from tracekit.compare.page import WIDTH, bar, both, reach, render_comparison
+from tracekit.compare.samples import Sample
+from tracekit.compare.verdicts import Change, Verdict
 
-MS = 1_000_000
+Sides = tuple[list[Sample], list[Sample]]
+CHANGE = Change("step_p50", "ns", Better.LOWER, 1.0, 1.1)
 HOSTILE = "</script><b>x</b>"
 
 
-@pytest.fixture
-def sides(sample: Any, make: Any) -> tuple[list[Any], list[Any]]:
+@pytest.fixture(scope="module")
+def sides() -> Sides:
     idle = Finding("bubbles", Severity.WARNING, "It was idle.", "Submit ahead.", saving=MS)
     seen = replace(idle, evidence=(Evidence("steps", 0, MS),), saving=3 * MS)
-    after = sample(
+    after = sample_of(
         [2 * MS] * 40,
         "tuesday",
         findings=[seen],
         checks=[Check("bubbles", Status.FOUND)],
-        tables=make.tables([2 * MS] * 40, begin=5 * MS),
+        tables=tables_of([2 * MS] * 40, begin=5 * MS),
         parameters={"slow": HOSTILE},
     )
-    return [sample([MS] * 40, "monday", findings=[idle])], [after]
+    return [sample_of([MS] * 40, "monday", findings=[idle])], [after]
 
 
-def page_of(sides: tuple[list[Any], list[Any]], redact: Callable[[str], str] = str) -> str:
+def page_of(sides: Sides, redact: Callable[[str], str] = str) -> str:
     return render_comparison(compare(*sides), *sides, redact=redact)
 
 
-def test_the_page_says_it_all(sides: tuple[list[Any], list[Any]]) -> None:
+def test_the_page_says_it_all(sides: Sides) -> None:
     page = page_of(sides)
     for text in ("monday", "tuesday", "✕ Worse", "+100.0 %", "grew", "parameter slow", "2 ms"):
         assert text in page
@@ -46,9 +49,7 @@ def test_the_page_says_it_all(sides: tuple[list[Any], list[Any]]) -> None:
         assert f'href="#{name}"' in page
 
 
-def test_nothing_is_loaded_and_no_word_becomes_markup(
-    sides: tuple[list[Any], list[Any]],
-) -> None:
+def test_nothing_is_loaded_and_no_word_becomes_markup(sides: Sides) -> None:
     page = page_of(sides)
     assert "default-src 'none'" in page
     assert HOSTILE not in page
@@ -59,48 +60,63 @@ def test_nothing_is_loaded_and_no_word_becomes_markup(
     assert "&lt;day&gt;" in hidden
 
 
-def test_both_steady_windows_begin_at_the_same_place(sides: tuple[list[Any], list[Any]]) -> None:
+def test_both_steady_windows_begin_at_the_same_place(sides: Sides) -> None:
     line = both(sides[0][0], sides[1][0])
-    tracks = {one.name: one for one in line.tracks}
+    tracks = {track.name: track for track in line.tracks}
     assert {"before: Steps", "after: Steps", "before: Phases", "after: CPU"} <= set(tracks)
     assert tracks["before: Steps"].starts[0] == tracks["after: Steps"].starts[0] == 0
     assert tracks["after: Evidence"].starts[0] == -5 * MS, "evidence moves with its run"
     assert line.begin <= -5 * MS
     assert line.end == 80 * MS
-    names = [one.name for one in line.tracks]
+    names = [track.name for track in line.tracks]
     first_after = next(place for place, name in enumerate(names) if name.startswith("after"))
     assert all(name.startswith("after") for name in names[first_after:])
     assert any(absence.startswith("After: No ") for absence in line.absences)
 
 
-def test_runs_without_tables_and_unlike_ones_have_a_page_too(sample: Any) -> None:
-    bare = replace(sample([MS] * 40, "gone"), tables=None, absence="they are gone.")
+def test_runs_without_tables_and_unlike_ones_have_a_page_too() -> None:
+    bare = replace(sample_of([MS] * 40, "gone"), tables=None, absence="they are gone.")
     page = page_of(([bare], [bare]))
     assert "its spread is not known" not in page, "equal values need no spread"
     assert "no run has intervals of its target" in page
     assert "Nothing that the runs tell of" in page
-    sides = [[sample([MS] * 40, workload=name)] for name in ("paged", "sdpa")]
-    unlike = page_of((sides[0], sides[1]))
+    paged, sdpa = ([sample_of([MS] * 40, workload=name)] for name in ("paged", "sdpa"))
+    unlike = page_of((paged, sdpa))
     assert "These are unlike runs: workload is paged before and sdpa after." in unlike
 
 
-def test_an_interval_is_drawn_to_scale(sample: Any) -> None:
-    compared = compare([sample([MS] * 40)], [sample([MS * 11 // 10] * 40)])
-    step = next(one for one in compared.changes if one.metric == "step_p50")
-    edge = reach(compared.changes)
-    drawn = bar(step, edge)
-    assert drawn is not None
-    low, high, middle = drawn
-    assert 0 <= low < middle < high <= WIDTH
-    assert middle == pytest.approx((1 + 0.1 / edge) * WIDTH / 2, abs=0.1)
-    narrow = bar(step, 0.05)
-    assert narrow is not None
-    assert narrow[1] == WIDTH, "what lies beyond the edge is cut"
+def test_an_interval_is_drawn_to_scale() -> None:
+    step = replace(CHANGE, change=0.1, low=-0.02, high=0.15)
+    assert reach([step, replace(step, change=5.0, relative=False)]) == 0.2
+    assert (reach([]), reach([replace(step, change=-0.8)])) == (0.15, 1.0)
+    assert bar(step, 0.2) == (0.45 * WIDTH, 0.875 * WIDTH, 0.75 * WIDTH)
+    assert bar(step, 0.05) == (0.3 * WIDTH, WIDTH, WIDTH), "what lies beyond the edge is cut"
+    for change in (replace(step, relative=False), replace(step, low=None), CHANGE):
+        assert bar(change, 0.2) is None
 
 
-def test_words_keep_units_signs_and_reasons(sample: Any) -> None:
-    def idle(share: float) -> list[Any]:
-        run = sample([MS] * 40)
+def test_findings_and_work_by_label_are_told_of_each_side() -> None:
+    def runs(*labels: str) -> list[Sample]:
+        work = tables_of([MS] * len(labels))["gpu_intervals"].assign(label=labels)
+        return [sample_of([MS] * 40, tables={"gpu_intervals": work})]
+
+    before, after = runs(*"aab"), runs(*"abc")
+    idle = Finding("bubbles", Severity.NOTE, "Idle.", "")
+    before += [replace(sample_of([MS] * 40, findings=[idle]), tables=None)]
+    found = {title: rows for title, _, rows in words.tables(compare(before, after))}
+    assert found["work by label, p50"] == [
+        ("a", "2 → 1", "1 ms", "1 ms", "0.0 %"),
+        ("c", "0 → 1", "—", "1 ms", "new"),
+        ("b", "1", "1 ms", "1 ms", "0.0 %"),
+    ]
+    unknown = "unknown: the rule was not among those that judged"
+    assert found["findings"] == [("bubbles", unknown, "in 1 of 2", "not found")]
+    assert words.ruling(replace(CHANGE, verdict=Verdict.WORSE)) == "worse"
+
+
+def test_words_keep_units_signs_and_reasons() -> None:
+    def idle(share: float) -> list[Sample]:
+        run = sample_of([MS] * 40)
         metric = Measurement("gpu_idle_ratio", share, "ratio", Better.LOWER)
         return [replace(run, tables=None, result=replace(run.result, metrics=(metric,)))]
 
@@ -109,14 +125,14 @@ def test_words_keep_units_signs_and_reasons(sample: Any) -> None:
     assert row[:5] == ("gpu_idle_ratio *", "10.0 %", "35.0 %", "+25.0 points", words.NOTHING)
     assert row[5].startswith("unclear: its spread is not known")
     assert words.heading(compared).startswith("Unclear: gpu_idle_ratio is unclear")
-    one, three = words.side(["one"]), words.side(["one", "two", "three"])
-    assert (one, three) == ("one", "3 runs (one …)")
+    assert words.side(["one"]) == "one"
+    assert words.side(["one", "two", "three"]) == "3 runs (one …)"
 
 
-def test_what_belongs_together_keeps_numbers_apart_on_both_sides(sample: Any, make: Any) -> None:
-    tables = make.tables([MS] * 40)
+def test_what_belongs_together_keeps_numbers_apart_on_both_sides() -> None:
+    tables = tables_of([MS] * 40)
     work = tables["gpu_intervals"].assign(command_buffer=pd.array([7, 9, *[pd.NA] * 38], "UInt64"))
-    run = sample([MS] * 40, tables=tables | {"gpu_intervals": work})
+    run = sample_of([MS] * 40, tables=tables | {"gpu_intervals": work})
     numbers = [
         detail.numbers.tolist()[:3]
         for track in both(run, run).tracks

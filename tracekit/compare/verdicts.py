@@ -220,8 +220,7 @@ def _settled(
             return replace(change, change=middle)
         if middle == 0:
             return replace(change, change=middle, verdict=Verdict.SAME)
-        why = reasons[0] if reasons else "there is one run of a side."
-        reason = f"its spread is not known: {why.rstrip('.')}"
+        reason = f"its spread is not known: {reasons[0].rstrip('.')}"
         return replace(change, change=middle, verdict=Verdict.UNCLEAR, reason=reason)
     verdict = None if change.better is Better.NEITHER else verdict_of(found, change, limits)
     reason = "the interval is too wide" if verdict is Verdict.UNCLEAR else ""

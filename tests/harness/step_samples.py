@@ -1,12 +1,10 @@
 """Runs made of literal step times, as a comparison takes them."""
 
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from tracekit.analysis.result import Better, Check, Measurement, Result
 from tracekit.analysis.rule import Finding
@@ -35,14 +33,16 @@ def tables_of(times: Sequence[int], begin: int = 0) -> dict[str, pd.DataFrame]:
     }
 
 
-def reference_frame(times: Sequence[int], paces: Sequence[float]) -> pd.DataFrame:
-    """Make the gauge `reference`, told after each step, in ns."""
+def reference_frame(
+    times: Sequence[int], paces: Sequence[float], source: str = "workload"
+) -> pd.DataFrame:
+    """Make the gauge `reference`, reported after each step, in ns."""
     ends = np.cumsum(np.asarray(times, np.int64)) - 1
-    told = {"name": "reference", "value": list(paces), "unit": "ns", "source": "workload"}
-    return pd.DataFrame({"time": ends, "clock": "host"} | told)
+    gauge = {"name": "reference", "value": list(paces), "unit": "ns", "source": source}
+    return pd.DataFrame({"time": ends, "clock": "host"} | gauge)
 
 
-def make_sample(
+def sample_of(
     times: Sequence[int],
     name: str = "run",
     *,
@@ -53,29 +53,20 @@ def make_sample(
 ) -> Sample:
     """Make a run: its step times in ns, and what its result says of them."""
     lengths = np.asarray(times, np.int64)
-    told = {"workload": "burn", "recorder": "host", "machine": MACHINE} | provenance
+    known = {"workload": "burn", "recorder": "host", "machine": MACHINE} | provenance
     metrics = (
         Measurement("tokens_per_second", float(16e9 / lengths.mean()), "tokens/s", Better.HIGHER),
         Measurement("step_p50", float(np.median(lengths)), "ns", Better.LOWER),
         Measurement("gpu_busy", None, "ns", Better.NEITHER, "the work ran on the CPU."),
     )
-    result = Result(
-        Provenance(targets=(Process(77, "python3"),), **told),
-        metrics=metrics,
-        findings=tuple(findings),
-        checks=tuple(checks),
-    )
+    made = Provenance(targets=(Process(77, "python3"),), **known)
+    result = Result(made, metrics=metrics, findings=tuple(findings), checks=tuple(checks))
     return Sample(name, result, tables_of(times) if tables is None else tables)
 
 
-@pytest.fixture(scope="session")
-def sample() -> Callable[..., Sample]:
-    return make_sample
-
-
-def noisy(middle: float, share: float = 0.01, count: int = 200, seed: int = 1) -> list[int]:
-    """Make step times around `middle` ns that vary by a share, the same for the same seed."""
-    noise = np.random.default_rng(seed).normal(0, share, count)
+def noisy(middle: float, count: int = 200, seed: int = 1) -> list[int]:
+    """Make step times around `middle` ns that vary by 1 %, the same for the same seed."""
+    noise = np.random.default_rng(seed).normal(0, 0.01, count)
     return np.round(middle * np.exp(noise)).astype(int).tolist()
 
 
@@ -84,12 +75,5 @@ def paced(
 ) -> Sample:
     """Make a run of noisy steps around a length, with reference work of a length in ns."""
     times = noisy(middle, seed=seed)
-    gauges = reference_frame(times, noisy(pace, seed=seed + 100)).assign(source=source)
-    return make_sample(times, tables=tables_of(times) | {"gauges": gauges}, **provenance)
-
-
-@pytest.fixture(scope="session")
-def make() -> SimpleNamespace:
-    return SimpleNamespace(
-        noisy=noisy, paced=paced, tables=tables_of, reference=reference_frame, machine=MACHINE
-    )
+    gauges = reference_frame(times, noisy(pace, seed=seed + 100), source)
+    return sample_of(times, tables=tables_of(times) | {"gauges": gauges}, **provenance)

@@ -1,0 +1,135 @@
+"""Runs in blocks: what metrics are in each, where they are none of parts; the order of runs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from step_samples import MS, reference_frame, sample_of, tables_of
+from tracekit.analysis.inject import Unavailable
+from tracekit.base.errors import InputError
+from tracekit.compare.samples import BLOCKS, Blocks, Order, order_of
+
+TIMES = [1000] * 200
+
+
+class Broken(dict[str, pd.DataFrame]):
+    """Tables of which one cannot be read."""
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name == "process_samples":
+            raise InputError("it is damaged.")
+        return super().__getitem__(name)
+
+
+def test_a_run_is_cut_into_ten_blocks_in_order_of_time_and_a_short_one_into_fewer() -> None:
+    slowed = Blocks(sample_of([100] * 100 + [200] * 100))
+    assert slowed.values("step_p50") == (100, 100, 100, 150, *(200,) * 6)
+    rates = Blocks(sample_of([MS] * 400)).values("tokens_per_second")
+    assert rates == pytest.approx([16_000] * BLOCKS)
+    numbers = {
+        count: len(Blocks(sample_of([1000] * count)).values("step_p50")) for count in (20, 24)
+    }
+    assert numbers == {20: 5, 24: 6}
+
+
+def test_a_trace_without_steps_is_cut_by_time() -> None:
+    intervals = {"gpu_intervals": tables_of([100] * 50)["gpu_intervals"]}
+    blocks = Blocks(sample_of([100] * 50, tables=intervals))
+    assert len(blocks.values("host_idle_ratio")) == BLOCKS
+    with pytest.raises(Unavailable, match="no table steps"):
+        blocks.values("step_p50")
+
+
+def test_blocks_are_of_the_steady_phase_alone_with_intervals_or_without() -> None:
+    own = tables_of([2000] * 50 + [1000] * 100)
+    phases = own["phases"].assign(start=100_000, duration=pd.array([100_000], "Int64"))
+    for tables in (own | {"phases": phases}, {"phases": phases, "steps": own["steps"]}):
+        assert Blocks(sample_of([1000], tables=tables)).values("step_p50") == (1000,) * BLOCKS
+    halves = own["gpu_intervals"].assign(duration=500)
+    blocks = Blocks(sample_of([1000], tables=own | {"phases": phases, "gpu_intervals": halves}))
+    assert blocks.values("host_idle_ratio") == (0.5,) * BLOCKS, "a block is as long as its window"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("hit_rate", "measured it once"),
+        ("memory_growth", "of the whole run"),
+        ("memory_peak", "it is damaged"),
+    ],
+)
+def test_a_number_without_parts_says_why_and_costs_no_other(name: str, words: str) -> None:
+    blocks = Blocks(sample_of([1000] * 40, tables=Broken(tables_of([1000] * 40))))
+    assert len(blocks.values("step_p50")) == BLOCKS
+    with pytest.raises(Unavailable, match=words):
+        blocks.values(name)
+
+
+NO_PHASE = pd.DataFrame({"start": [], "duration": [], "name": []})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tables": None, "absence": "the exports are gone."}, "the exports are gone"),
+        ({"tables": {"other": NO_PHASE}}, "neither phases nor intervals"),
+        ({"tables": {"phases": NO_PHASE}}, "no steady window"),
+        ({}, "takes 20 steady steps, and it has 19"),
+    ],
+)
+def test_a_run_without_blocks_says_why(change: dict[str, Any], words: str) -> None:
+    blocks = Blocks(replace(sample_of([1000] * 19), **change))
+    assert blocks.reference() == ()
+    with pytest.raises(Unavailable, match=words):
+        blocks.values("step_p50")
+
+
+def referenced(gauges: pd.DataFrame) -> Blocks:
+    return Blocks(sample_of(TIMES, tables=tables_of(TIMES) | {"gauges": gauges}))
+
+
+def test_the_reference_is_the_median_of_each_block_or_of_all_where_few_lack_it() -> None:
+    gauges = reference_frame(TIMES, np.repeat([50.0, 60.0, 70.0, 70.0], 50).tolist())
+    known = (50.0, 50.0, 55.0, 60.0, 60.0, 70.0, 70.0, 70.0, 70.0, 70.0)
+    assert referenced(gauges).reference() == known
+    holed = gauges[~gauges["time"].between(40_000, 80_000)]
+    assert referenced(holed).reference() == (50.0, 50.0, 70.0, 70.0, 60.0, *known[5:])
+    short = referenced(reference_frame(TIMES, [0.5] * 200))
+    assert short.reference() == (0.5,) * BLOCKS, "less than a nanosecond"
+    for none in (gauges.assign(unit="count"), gauges[gauges["time"] < 100_000]):
+        assert referenced(none).reference() == ()
+
+
+def test_the_workloads_own_reference_is_taken_before_the_workers() -> None:
+    workers = reference_frame(TIMES, [9.0] * 200, "tracekit (MLX)")
+    both = referenced(pd.concat([reference_frame(TIMES, [50.0] * 200), workers]))
+    assert (both.reference(), both.reference_source()) == ((50.0,) * BLOCKS, "workload")
+    alone = referenced(workers)
+    assert (alone.reference(), alone.reference_source()) == ((9.0,) * BLOCKS, "tracekit (MLX)")
+    assert Blocks(sample_of(TIMES)).reference_source() == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "order"),
+    [
+        ([1], [2], Order.ALTERNATING),
+        ([1, 4, 5], [2, 3, 6], Order.ALTERNATING),
+        ([1, 2, 3], [4, 5, 6], Order.APART),
+        ([4, 5, 6], [1, 2], Order.APART),
+        ([1, 3, 5], [2, 4], Order.MIXED),
+        ([1, 2, 5, 6], [3, 4, 7, 8], Order.MIXED),
+    ],
+)
+def test_runs_have_an_order(before: Sequence[int], after: Sequence[int], order: Order) -> None:
+    first, second = (
+        [sample_of([MS], started=f"2026-11-20T10:0{minute}:00+00:00") for minute in side]
+        for side in (before, after)
+    )
+    assert order_of(first, second) is order_of(second, first) is order
+    for started in ("", "yesterday"):
+        unknown = sample_of([MS], started=started)
+        assert order_of(first, [*second, unknown]) is Order.UNKNOWN
