@@ -1,16 +1,29 @@
 """The command line, run in the process of the tests."""
 
 from pathlib import Path
+from typing import Any
 
 from tracekit.cli.main import main
 
 
 def run(*arguments: str | Path) -> int:
     try:
-        main([str(one) for one in arguments])
+        main([str(argument) for argument in arguments])
     except SystemExit as end:
         return int(end.code or 0)
     return 0
+
+
+def said(ran: Any) -> str:
+    """Return what a command that ran wrote to stderr, on one line."""
+    return " ".join(ran.err.split())
+
+
+def assert_error(ran: Any, code: int, *words: str) -> None:
+    """Hold that a command ended with this exit code and these words, and is no bug of ours."""
+    assert ran.code == code, ran.err
+    assert "Traceback" not in ran.err
+    assert [word for word in words if word not in said(ran)] == [], ran.err
 
 
 def small(repeats: int) -> list[str]:

@@ -1,0 +1,423 @@
+"""Commands that read exports, bundles and runs: tables, convert, export, import, analyze, query."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import tracekit as library
+from bundle_writer import Encoder, Process, Run, RunInfo, write_bundle, write_runs
+from command_line import assert_error, said
+from small_bundle import PYTHON, SERVER, intervals, ticks
+from tracekit.base.recording import Recording
+from tracekit.tables.tables import Tables
+
+Xml = Callable[..., str]
+
+
+def test_a_recording_that_was_cut_short_is_said_again_after_its_analysis(
+    tracekit: Any, imported: Path
+) -> None:
+    file = imported / "recording.json"
+    document = json.loads(file.read_text())
+    document["stages"] = {"record": {"state": "running", "at": "t"}}
+    file.write_text(json.dumps(document))
+    assert "warning: The stage record was not completed." in tracekit("analyze", imported).err
+    tracekit("report", imported)
+    assert "The stage record was not completed." in (imported / "report.html").read_text()
+
+
+def test_a_recording_without_rows_of_its_target_is_no_success(
+    tracekit: Any, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml
+) -> None:
+    (tmp_path / "toc.xml").write_text(toc_xml())
+    (tmp_path / "t.xml").write_text(intervals_xml([(0, 1, 420, "WindowServer")]))
+    tracekit("import", tmp_path / "toc.xml", tmp_path / "t.xml", "--output", tmp_path / "run")
+    nobody = "no device interval of python3 (4711): all 1 belong to others"
+    assert_error(tracekit("analyze", tmp_path / "run"), 4, nobody, "tracekit rules capture-empty")
+
+
+def test_tables_are_listed_shown_and_written(tracekit: Any, imported: Path, tmp_path: Path) -> None:
+    assert "\ngpu_intervals\t3\t" in tracekit("tables", imported).out
+    shown = tracekit("tables", imported, "gpu_intervals", "--rows", "2")
+    head, *rows = shown.out.splitlines()
+    assert head.startswith("start\tduration\tchannel")
+    assert len(rows) == 2
+    assert "1 more rows" in shown.err
+    assert "more rows" not in tracekit("tables", imported, "gpu_intervals", "--rows", "3").err
+    written = tracekit("tables", imported, "gpu_intervals", "--output", tmp_path / "t.csv")
+    assert written.code == 0
+    assert pd.read_csv(tmp_path / "t.csv")["target"].tolist() == [True, True, False]
+
+
+def test_convert_writes_the_rows_before_damage_and_fails(
+    tracekit: Any, tmp_path: Path, intervals_xml: Xml
+) -> None:
+    text = intervals_xml([(0, 10, 1, "a"), (20, 10, 1, "a"), (40, 10, 1, "a")])
+    (tmp_path / "cut.xml").write_text(text[: text.rindex("<row>") + 30])
+    assert_error(tracekit("convert", tmp_path / "cut.xml", tmp_path / "out.csv"), 3, "cut.xml")
+    assert pd.read_csv(tmp_path / "out.csv")["start"].tolist() == [0, 20]
+
+
+def test_convert_names_the_files_of_stacks_and_what_drifted(
+    tracekit: Any, tmp_path: Path, intervals_xml: Xml
+) -> None:
+    text = intervals_xml([(0, 10, 1, "a")])
+    stack = '<backtrace id="901"><frame id="902" name="leaf" addr="0x1"/></backtrace>'
+    text = text.replace("formatted-label</eng", "backtrace</eng").replace(">10<", ">ten<")
+    begin, end = text.index("<formatted-label id"), text.index("</formatted-label>")
+    text = text[:begin] + stack + text[end:].removeprefix("</formatted-label>")
+    (tmp_path / "stacks.xml").write_text(text)
+    ran = tracekit("convert", tmp_path / "stacks.xml", tmp_path / "out.parquet")
+    assert ran.code == 0, ran.err
+    names = ["out.parquet", "out.frames.parquet", "out.stacks.parquet"]
+    assert ran.out.split() == [str(tmp_path / name) for name in names]
+    assert "event-label.stack" in pd.read_parquet(tmp_path / "out.parquet")
+    assert "NAME.stack" in ran.err
+    assert "duration is declared as duration and holds what is no integer" in ran.err
+
+
+@pytest.fixture
+def two_tables(tmp_path: Path, intervals_xml: Xml) -> Path:
+    """An export that has its table twice, as those of two places and two lengths."""
+    text = intervals_xml([(0, 10, 7, "a"), (20, 10, 7, "a")])
+    begin, end = text.index("<node"), text.index("</trace-query-result>")
+    node = text[begin:end]
+    rows = node.partition("</schema>")[2]
+    again = node.replace("table[1]", "table[2]").replace(rows, rows.partition("</row>")[0])
+    file = tmp_path / "two.xml"
+    file.write_text(text[:begin] + node + again + "</row></node>" + text[end:])
+    return file
+
+
+def test_convert_takes_the_table_that_is_chosen(
+    tracekit: Any, tmp_path: Path, two_tables: Path, toc_xml: Xml
+) -> None:
+    (tmp_path / "toc.xml").write_text(toc_xml(tables=2).replace('"ALL"', '"SINGLE"', 1))
+    out = tmp_path / "out.csv"
+    first = "run 1 table 1 (target-pid=SINGLE), with 2 rows"
+    second = "run 1 table 2 (target-pid=ALL), with 1 row"
+    assert_error(tracekit("convert", two_tables, out), 3, first, second, "--table")
+    assert not out.exists()
+    assert tracekit("convert", two_tables, out, "--table", "2").code == 0
+    assert pd.read_csv(out)["start"].tolist() == [0]
+    assert tracekit("convert", two_tables, out, "--run", "2").code == 3
+
+
+def test_tables_shows_a_line_for_each_repeat(
+    tracekit: Any, tmp_path: Path, two_tables: Path
+) -> None:
+    folder = tmp_path / "run"
+    assert tracekit("import", two_tables, "--target", "7", "--output", folder).code == 0
+    lines = [line.split("\t")[:2] for line in tracekit("tables", folder).out.splitlines()]
+    assert ["gpu_intervals (run 1 table 1 in metal-gpu-intervals.xml)", "2"] in lines
+    assert ["gpu_intervals (run 1 table 2 in metal-gpu-intervals.xml)", "1"] in lines
+    several = "2 tables of metal-gpu-intervals"
+    assert_error(tracekit("tables", folder, "gpu_intervals"), 3, several)
+    shown = tracekit("tables", folder, "gpu_intervals", "--table", "2")
+    assert (shown.code, shown.out.count("\n")) == (0, 2)
+    analyzed = tracekit("analyze", folder)
+    assert "bubbles" in analyzed.out.partition("not checked  ")[2]
+    assert several in analyzed.out
+
+
+TABLES = [
+    ticks([1]),
+    intervals((0, 10, PYTHON), (5, 10, PYTHON), (40, 10, SERVER)),
+    ticks([7, 8], {"frequency": 10}),
+]
+STORE = "corespace/run1/core/stores/indexed-store"
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return write_bundle(tmp_path / "mine.trace", TABLES, info=RunInfo())
+
+
+@pytest.fixture
+def run(bundle: Path, tmp_path: Path, tracekit: Any) -> Path:
+    assert tracekit("import", bundle, "--output", tmp_path / "run").code == 0
+    return tmp_path / "run"
+
+
+def test_tables_of_a_bundle_are_listed_shown_and_converted(
+    bundle: Path, tmp_path: Path, tracekit: Any
+) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    assert "gpu_intervals" in tracekit("tables", bundle).out
+    shown = tracekit("tables", bundle, "gpu_intervals")
+    assert [line.split("\t")[0] for line in shown.out.splitlines()] == ["start", "0", "5", "40"]
+    assert tracekit("tables", bundle, "ticks", "--table", 3).out.count("\n") == 3
+    assert sorted(tmp_path.rglob("*")) == before
+    file = tmp_path / "x.parquet"
+    assert tracekit("convert", bundle, file, "--schema", "metal-gpu-intervals").code == 0
+    assert len(pd.read_parquet(file)) == 3
+    assert tracekit("convert", bundle, file, "--schema", "tick", "--table", 3).code == 0
+    assert pd.read_parquet(file)["time"].tolist() == [7, 8]
+    (bundle / f"{STORE}-1/bulkstore").write_bytes(b"nonsense")
+    listed = tracekit("tables", bundle)
+    assert listed.code == 0
+    assert "not available" in listed.out
+    assert "bulkstore" in listed.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        ("OUT --to perfetto", 2, "tracekit import"),
+        ("OUT --to csv --schema tick", 2, "name OUT, and one table"),
+        ("OUT --to csv --table 1", 2, "name OUT, and one table"),
+        ("--to csv", 2, "name OUT, and one table"),
+        ("OUT.csv", 2, "name OUT, and one table"),
+        ("OUT.txt --schema metal-gpu-intervals", 2, "suffix that says no format"),
+        ("OUT.csv --schema tick", 3, "has 2 tables of tick: run 1 table 1; run 1"),
+        ("OUT.csv --schema tock", 3, "There are tick"),
+    ],
+)
+def test_a_conversion_that_makes_no_sense_is_refused(
+    bundle: Path, tmp_path: Path, tracekit: Any, words: str, code: int, reason: str
+) -> None:
+    arguments = words.replace("OUT", f"{tmp_path}/out").split()
+    assert_error(tracekit("convert", bundle, *arguments), code, reason)
+
+
+def test_a_bundle_is_exported_beside_where_one_stands_and_imported_like_any_export(
+    tracekit: Any, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = tracekit("export", bundle)
+    assert (ran.code, ran.out, ran.err) == (0, "mine-exports\n", "")
+    assert_error(tracekit("export", bundle), 3, "mine-exports is there already.")
+    assert tracekit("export", bundle, "out", "--tables", "needed").code == 0
+    names = sorted(file.name for file in Path("out").iterdir())
+    assert names == ["metal-gpu-intervals.xml", "toc.xml"]
+    lacking = tracekit("export", bundle, "other", "--tables", "tick,nonsense")
+    warning = "warning: The recording has no table nonsense.\n"
+    assert (lacking.code, lacking.err) == (0, warning)
+    assert tracekit("import", "out", "--output", "imported").code == 0
+    assert "\ngpu_intervals\t3\t" in tracekit("tables", "imported").out
+
+
+def test_parts_of_a_bundle_that_are_missing_are_said(
+    tracekit: Any, bundle: Path, tmp_path: Path
+) -> None:
+    shutil.rmtree(bundle / f"{STORE}-0")
+    for command, options in (("convert", ["--to", "csv"]), ("export", [])):
+        ran = tracekit(command, bundle, tmp_path / command, *options)
+        assert_error(ran, 3, "indexed-store-0 is missing")
+        assert list((tmp_path / command).glob("metal-gpu-intervals.*"))
+    listed = tracekit("tables", bundle)
+    assert listed.code == 0
+    assert "tick (store 0) of run 1 is left out" in listed.err
+    (bundle / "corespace/run1/core/table-manager/tables.plist").unlink()
+    assert "could not be checked" in said(tracekit("tables", bundle))
+
+
+@pytest.mark.parametrize("words", ["tables", "export", "convert OUT --to csv"])
+def test_a_bundle_that_is_not_known_or_packed_is_refused_with_the_way_out(
+    tmp_path: Path, tracekit: Any, words: str
+) -> None:
+    packed, old = tmp_path / "mine.trace.zip", tmp_path / "old.trace"
+    packed.write_bytes(b"PK\3\4")
+    old.mkdir()
+    command, *options = words.replace("OUT", f"{tmp_path}/out").split()
+    ran = tracekit(command, packed, *options)
+    assert ran.code == 3
+    assert f"`tracekit import {packed}` unpacks" in ran.err.replace("\n", "")
+    if command != "export":
+        assert_error(tracekit(command, old, *options), 3, "xctrace export")
+
+
+@pytest.mark.skipif(shutil.which("xcrun") is not None, reason="xctrace would export it")
+def test_a_run_that_reads_its_bundle_needs_no_export_but_the_bundle(
+    bundle: Path, run: Path, tracekit: Any
+) -> None:
+    assert_error(tracekit("export", run), 3, "needs no export", "tracekit analyze")
+    bundle.rename(bundle.with_name("elsewhere"))
+    assert_error(tracekit("analyze", run), 3, "which is not there", "Put the bundle back")
+
+
+def pruned(run: Path, bundle: Path, tracekit: Any) -> str:
+    """Give a run a bundle of its own, analyse it, and prune it; return what was printed."""
+    (run / "recording.trace").unlink()
+    shutil.copytree(bundle, run / "recording.trace")
+    assert tracekit("analyze", run).code == 0
+    return " ".join(tracekit("prune", run.parent, "--keep", "0d", "--newest", 0).out.split())
+
+
+def test_a_pruned_bundle_is_stood_for_by_its_kept_tables(
+    run: Path, bundle: Path, tracekit: Any
+) -> None:
+    before = Tables(run / "exports", frozenset({4711}))
+    intervals, ticks = before["gpu_intervals"], before.raw("tick", table=3)
+    pruned(run, bundle, tracekit)
+    assert not (run / "recording.trace").exists()
+    assert sorted(file.name for file in (run / "exports").iterdir()) == ["pruned.json", "toc.xml"]
+    after = Tables(run / "exports", frozenset({4711}), cache=run / "tables")
+    pd.testing.assert_frame_equal(after["gpu_intervals"], intervals)
+    pd.testing.assert_frame_equal(after.raw("tick", table=3), ticks)
+    pd.testing.assert_frame_equal(after.raw("tick", attributes={"frequency": "10"}), ticks)
+    assert tracekit("analyze", run).code == 0
+    assert "was pruned" in tracekit("export", run).err
+
+
+def test_a_bundle_of_which_not_all_can_be_kept_is_not_pruned(
+    run: Path, bundle: Path, tracekit: Any
+) -> None:
+    (bundle / f"{STORE}-2/bulkstore").write_bytes(b"nonsense")
+    reason = "tick, which is read from it: it cannot be read"
+    assert reason in pruned(run, bundle, tracekit)
+    assert (run / "recording.trace").is_dir()
+    assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
+
+
+def test_a_runs_folder_that_is_called_like_a_bundle_is_one_of_a_run(
+    bundle: Path, tmp_path: Path, tracekit: Any
+) -> None:
+    run = tmp_path / "out.trace"
+    assert tracekit("import", bundle, "--output", run).code == 0
+    assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
+    assert "is no .trace bundle" in tracekit("export", run, tmp_path / "x").err
+    assert tracekit("analyze", run).code == 0
+    assert tracekit("report", run).out == f"{run / 'report.html'}\n"
+    assert tracekit("convert", run, tmp_path / "run.json", "--to", "chrome").code == 0
+    asked = tracekit("query", "select state from runs", run, "--format", "csv")
+    assert asked.out == "state\nanalyzed\n"
+
+
+HELPER = Process(PYTHON.pid, "helper")  # in the second run, that pid is another's
+OWNER = Process(88, "server")
+FIRST = RunInfo(process="python3", pid=4711, template_name="Blank", duration=1.5)
+SECOND = RunInfo(process="server", pid=88, start=1774904000.0, duration=2.5)
+CHOSEN = "Run 2, the last one, is read"
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path) -> Path:
+    """A bundle of two runs: `python3` is the target of the first, `server` that of the second."""
+    first = [ticks([1]), intervals((0, 10, PYTHON), (20, 10, PYTHON))]
+    second = [intervals((5, 30, OWNER), (50, 10, HELPER)), ticks([2]), ticks([3], {"frequency": 9})]
+    runs = {1: Run(first, Encoder(), FIRST), 2: Run(second, Encoder(), SECOND)}
+    return write_runs(tmp_path / "two.trace", runs)
+
+
+@pytest.fixture
+def exported(two_runs: Path, tmp_path: Path, tracekit: Any) -> Path:
+    """The exports of both runs in one folder, with one table of contents."""
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    for number in (1, 2):
+        out = tmp_path / f"of-{number}"
+        assert tracekit("export", two_runs, out, "--run", number).code == 0
+        shutil.copy(out / "toc.xml", folder)
+        for table in out.glob("[!toc]*.xml"):
+            shutil.copy(table, folder / f"{table.stem}-{number}.xml")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("line", "last", "first"),
+    [
+        ("tables BUNDLE gpu_intervals", "start 5 50", "start 0 20"),
+        ("convert BUNDLE OUT.csv --schema metal-gpu-intervals --force", "start 5 50", "start 0 20"),
+        ("query select+start+from+gpu_intervals+where+target BUNDLE", "start 5", "start 0 20"),
+    ],
+)
+def test_what_is_read_is_of_the_last_run_unless_another_is_named(
+    two_runs: Path, tmp_path: Path, tracekit: Any, line: str, last: str, first: str
+) -> None:
+    out = tmp_path / "out.csv"
+    places = {"BUNDLE": two_runs, "OUT.csv": out}
+    words = [places.get(word, word.replace("+", " ")) for word in line.split()]
+    for options, starts in (([], last), (["--run", 1], first)):
+        ran = tracekit(*words, *options)
+        assert ran.code == 0, ran.err
+        assert (CHOSEN in said(ran)) is (options == [])
+        text = out.read_text().replace(",", "\t") if out.exists() else ran.out
+        assert " ".join(row.split("\t")[0] for row in text.splitlines()) == starts
+
+
+def test_a_list_of_tables_is_of_one_run_and_of_one_place(two_runs: Path, tracekit: Any) -> None:
+    def listed(*words: object) -> list[list[str]]:
+        ran = tracekit("tables", two_runs, *words)
+        assert ran.code == 0
+        rows = [line.split("\t")[:2] for line in ran.out.splitlines()]
+        return [row for row in rows if row[0].startswith(("gpu_intervals", "ticks"))]
+
+    assert listed("--run", 1) == [["gpu_intervals", "2"], ["ticks", "1"]]
+    both = [["ticks (run 2 table 2)", "1"], ["ticks (run 2 table 3 (frequency=9))", "1"]]
+    assert listed("--run", 2) == listed() == [["gpu_intervals", "2"], *both]
+    assert listed("--run", 2, "--table", 1) == [["gpu_intervals", "2"]]
+    assert listed("--table", 3) == [["ticks", "1"]]
+    lacking = tracekit("tables", two_runs, "--table", 9)
+    assert_error(lacking, 3, "has no table that is run 2, table 9")
+
+
+@pytest.mark.parametrize("words", [("tables",), ("export",), ("convert", "out", "--to", "csv")])
+def test_a_run_that_is_not_there_is_answered_with_those_that_are(
+    words: tuple[str, ...], two_runs: Path, tracekit: Any
+) -> None:
+    ran = tracekit(words[0], two_runs, *words[1:], "--run", 3)
+    assert_error(ran, 2, "two.trace has no run 3.", "It has run 1 (python3 4711, ")
+
+
+@pytest.mark.parametrize("source", ["two_runs", "exported"])
+def test_an_import_is_of_one_run_and_is_judged_as_such(
+    source: str, tmp_path: Path, tracekit: Any, request: pytest.FixtureRequest
+) -> None:
+    for options, pid, busy in (([], 88, 30), (["--run", 1], 4711, 20)):
+        run = tmp_path / f"run-of-{pid}"
+        ran = tracekit("import", request.getfixturevalue(source), "--output", run, *options)
+        assert (ran.code, CHOSEN in said(ran)) == (0, options == [])
+        ran = tracekit("analyze", run, "--json")
+        assert ran.code == 0
+        result = json.loads(ran.out)
+        assert [target["pid"] for target in result["provenance"]["targets"]] == [pid]
+        assert "tables of metal-gpu-intervals" not in str(result["metrics"])
+        table = library.open(run).tables["gpu_intervals"]
+        assert table.loc[table["target"], "duration"].sum() == busy
+
+
+def test_an_analysis_can_be_of_another_run_and_what_follows_is_too(
+    two_runs: Path, tmp_path: Path, tracekit: Any
+) -> None:
+    run = tmp_path / "run"
+    for words in (("import", two_runs, "--output", run), ("analyze", run), ("report", run)):
+        assert tracekit(*words).code == 0
+    assert tracekit("analyze", run, "--run", 1).code == 0
+    provenance = Recording(run).provenance()
+    assert (provenance.run, provenance.templates, provenance.duration) == (1, ("Blank",), 1.5)
+    assert [target.pid for target in provenance.targets] == [4711]
+    assert not any("has 2 runs" in warning for warning in provenance.warnings)
+    assert not (run / "report.html").exists()
+    for options, starts in (([], ["0", "20"]), (["--run", 2], ["5", "50"])):
+        rows = tracekit("tables", run, "gpu_intervals", *options).out.splitlines()
+        assert [row.split("\t")[0] for row in rows] == ["start", *starts]
+    asked = tracekit("query", "select start from gpu_intervals", run)
+    assert asked.out.split() == ["start", "0", "20"], "kept tables of two runs are told apart"
+    assert tracekit("analyze", run, "--run", 3).code == 2
+    assert Recording(run).provenance() == provenance
+
+
+def test_exports_of_the_first_run_alone_are_of_that_run(
+    exported: Path, tmp_path: Path, tracekit: Any
+) -> None:
+    for table in exported.glob("*-2*.xml"):
+        table.unlink()
+    ran = tracekit("import", exported, "--output", tmp_path / "run")
+    assert "Run 1, the last one with tables, is read" in said(ran)
+    assert Recording(tmp_path / "run").provenance().run == 1
+
+
+def test_a_bundle_is_converted_whole_or_one_run_of_it(
+    two_runs: Path, tmp_path: Path, tracekit: Any
+) -> None:
+    runs, names = ["run1", "run2"], ["metal-gpu-intervals.csv", "tick.csv"]
+    for options, expected in (([], runs), (["--run", 1], names)):
+        out = tmp_path / f"out-{len(options)}"
+        assert tracekit("convert", two_runs, out, "--to", "csv", *options).code == 0
+        assert sorted(place.name for place in out.iterdir()) == expected
