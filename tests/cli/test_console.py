@@ -1,19 +1,20 @@
-"""What a terminal shows of tables and results stays readable."""
+"""What a terminal shows stays readable, and strings of a trace have no effect on it."""
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bundle_writer import Process, RunInfo, write_bundle
+from command_line import run
+from small_bundle import intervals, ticks
+from terminal import on_terminal
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.base.errors import InconclusiveError
 from tracekit.base.recording import Provenance, Recording
-from tracekit.cli.console import (
-    bisect_code,
-    require_rows,
-    require_target_rows,
-    show,
-    styled,
-)
+from tracekit.cli.console import bisect_code, require_rows, require_target_rows, show, styled
 
 
 def test_what_a_workload_could_not_measure_is_not_left_out(
@@ -29,11 +30,10 @@ def test_what_a_workload_could_not_measure_is_not_left_out(
     )
     show(Result(Provenance(), metrics=metrics, results=results), Recording(tmp_path))
     numbers = capsys.readouterr().out.partition("\n\n")[0]
-    lines = [line.split(maxsplit=1) for line in numbers.splitlines()]
-    assert lines == [
-        ["step_rate", "45 steps/s"],
-        ["speedup", "not available, because there was no pair of steps"],
-        ["pairs", "0"],
+    assert [" ".join(line.split()) for line in numbers.splitlines()] == [
+        "step_rate 45 steps/s",
+        "speedup not available, because there was no pair of steps",
+        "pairs 0",
     ]
 
 
@@ -49,24 +49,19 @@ def test_idle_time_is_that_of_the_window_that_findings_speak_of(
 
 
 @pytest.mark.parametrize("status", [Status.ABSTAINED, Status.FAILED])
-def test_only_of_a_recording_of_xctrace_must_it_be_known_that_it_holds_the_targets_work(
-    status: Status,
-) -> None:
+def test_only_xctrace_must_be_known_to_have_recorded_the_target(status: Status) -> None:
     checks = (Check("capture-empty", status, "no table could be read."),)
     require_rows(Result(Provenance(recorder="import"), checks=checks))
     with pytest.raises(InconclusiveError, match="no table could be read"):
         require_rows(Result(Provenance(recorder="xctrace"), checks=checks))
 
 
-@pytest.mark.parametrize(("known", "raised"), [(True, False), (None, False), (False, True)])
-def test_a_recording_that_is_known_to_lack_its_targets_work_is_inconclusive(
-    tmp_path: Path, *, known: bool | None, raised: bool
-) -> None:
+def test_a_recording_that_is_known_to_lack_its_targets_work_is_inconclusive(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
-    recording.save_provenance(Provenance(target_rows=known))
-    if not raised:
+    for known in (True, None):
+        recording.save_provenance(Provenance(target_rows=known))
         require_target_rows(recording)
-        return
+    recording.save_provenance(Provenance(target_rows=False))
     with pytest.raises(InconclusiveError, match="No GPU work of the target"):
         require_target_rows(recording)
 
@@ -83,3 +78,85 @@ def test_what_words_quote_has_no_style() -> None:
     words = styled(("a\x1b[31mb", "bold"), "[red]c:smile:\u202e")
     assert words.plain == r"a\u001b[31mb[red]c:smile:\u202e"
     assert [(span.start, span.end, span.style) for span in words.spans] == [(0, 12, "bold")]
+
+
+TITLE = "\x1b]0;owned\x07"
+HOSTILE = f"ev{TITLE}il\x9b31m\u202e[bold red]:smile:\x1b[8mhidden"
+EVIL = Process(4711, HOSTILE)
+# What rich itself sends: styles, and the lines and cursor of a spinner.
+OURS = re.compile(r"\x1b\[(?:[0-9;]*m|2K|1A|\?25[lh])|\r")
+HARM = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a bundle and of the run that was made of it, called as the process in them."""
+    folder = tmp_path_factory.mktemp("evil") / f"a{HOSTILE}b"
+    folder.mkdir()
+    tables = [ticks([1]), intervals((0, 10, EVIL), (5, 10, EVIL))]
+    write_bundle(folder / "evil.trace", tables, info=RunInfo(process=HOSTILE))
+    assert run("import", folder / "evil.trace", "--output", folder / "run") == 0
+    assert run("analyze", folder / "run") in {0, 4}
+    return folder
+
+
+def placed(arguments: tuple[str, ...], folder: Path, out: Path) -> list[str]:
+    places = {"BUNDLE": folder / "evil.trace", "RUN": folder / "run", "FOLDER": folder}
+    places |= {"OUT": out / HOSTILE, "OUT.csv": out / f"{HOSTILE}.csv"}
+    return [str(places.get(argument, argument)) for argument in arguments]
+
+
+COMMANDS = {
+    "a table that is written": ("tables", "BUNDLE", "gpu_intervals", "--output", "OUT.csv"),
+    "a table of a bundle": ("tables", "BUNDLE", "gpu_intervals"),
+    "a table of a run": ("tables", "RUN", "gpu_intervals"),
+    "a table that is not there": ("tables", "RUN", HOSTILE),
+    "import": ("import", "BUNDLE", "--output", "OUT"),
+    "import of another target": ("import", "BUNDLE", "--output", "OUT", "--target", "nobody"),
+    "analyze": ("analyze", "RUN"),
+    "report": ("report", "RUN"),
+    "convert of a bundle": ("convert", "BUNDLE", "OUT", "--to", "csv"),
+    "convert of a run": ("convert", "RUN", "OUT", "--to", "csv"),
+    "export": ("export", "BUNDLE", "OUT"),
+    "query as CSV": ("query", "select * from gpu_intervals", "RUN", "--format", "csv"),
+    "query": ("query", "select process from gpu_intervals", "RUN"),
+    "query that is wrong": ("query", f'select "{HOSTILE}"', "RUN"),
+    "compare": ("compare", "RUN", "RUN", "--html", "OUT"),
+    "index": ("index", "FOLDER"),
+    "batch": ("batch", "FOLDER", "--output", "OUT", "--workers", "1"),
+    "an option that is not there": ("tables", f"--{HOSTILE}"),
+    "a folder that is not there": ("analyze", f"nowhere{HOSTILE}"),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.processes] * (name == "batch")) for name in COMMANDS],
+)
+def test_no_sequence_of_a_trace_reaches_the_terminal(
+    name: str, folder: Path, tmp_path: Path
+) -> None:
+    _, shown = on_terminal(*placed(COMMANDS[name], folder, tmp_path))
+    assert "owned" in shown
+    assert "\x1b[8m" not in shown
+    assert not HARM.search(OURS.sub("", shown).replace("\n", "")), ascii(shown)
+
+
+# A document that is asked for is written into a pipe with the bytes of the trace.
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name.startswith(("a ", "query"))])
+def test_no_sequence_of_a_trace_gets_into_a_pipe(
+    name: str, folder: Path, tmp_path: Path, tracekit: Any
+) -> None:
+    ran = tracekit(*placed(COMMANDS[name], folder, tmp_path))
+    assert (TITLE in ran.out) is ("--format" in COMMANDS[name])
+    printed = ran.err if "--format" in COMMANDS[name] else ran.out + ran.err
+    assert not HARM.search(printed.replace("\n", "")), ascii(printed)
+
+
+def test_a_document_on_a_terminal_has_the_same_values(folder: Path) -> None:
+    code, shown = on_terminal("analyze", folder / "run", "--json")
+    assert code in {0, 4}
+    document = OURS.sub("", shown)
+    result, _ = json.JSONDecoder().raw_decode(document[document.index("{") :])
+    assert result == json.loads((folder / "run" / "result.json").read_text())
+    assert not HARM.search(document.replace("\n", ""))

@@ -1,4 +1,4 @@
-"""Every command, where its output cannot be written, where it is stopped, and where it may harm."""
+"""Every command: where its output cannot be written, where it is stopped, what it never loses."""
 
 import os
 import re
@@ -31,13 +31,9 @@ READ_ONLY = Path("/sys")  # where not even root can write
 
 def cases(*names: str) -> list[Any]:
     """Return the names of commands as cases; those that start workers need processes."""
-    starts = pytest.mark.processes
-    return [
-        pytest.param(
-            name, marks=starts if name.split()[0] in {"capture", "record", "batch"} else ()
-        )
-        for name in names
-    ]
+    start = {"capture", "record", "batch"}
+    needed = [pytest.mark.processes if name.split()[0] in start else () for name in names]
+    return [pytest.param(name, marks=marks) for name, marks in zip(names, needed, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -80,25 +76,22 @@ def told(ran: Any) -> str:
 
 
 def commands(app: typer.Typer, path: tuple[str, ...] = ()) -> Iterator[str]:
-    for one in app.registered_commands:
-        yield " ".join((*path, str(one.name)))
+    for command in app.registered_commands:
+        yield " ".join((*path, str(command.name)))
     for group in app.registered_groups:
         assert group.typer_instance is not None
         yield from commands(group.typer_instance, (*path, str(group.name)))
 
 
 def test_every_command_is_here() -> None:
-    missing = [
-        name
-        for name in commands(application([]))
-        if not any(line == name or line.startswith(f"{name} ") for line in LINES.values())
-    ]
-    assert missing == []
+    lines = [f"{line} " for line in LINES.values()]
+    for name in commands(application([])):
+        assert any(line.startswith(f"{name} ") for line in lines), name
 
 
 @pytest.mark.parametrize("name", cases(*LINES))
 def test_a_command_does_what_it_is_for_whatever_the_user_is_called(
-    name: str, world: World, tracekit: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    name: str, world: World, tracekit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     word = WORDS[[*LINES].index(name) % len(WORDS)]
     monkeypatch.setenv("LOGNAME", word)
@@ -158,9 +151,7 @@ def full_disk() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", dict.fromkeys([*ONE_EACH, *CONVERT, "analyze", "report", "index"]))
 @pytest.mark.usefixtures("unharmed")
-def test_a_full_disk_is_an_error_in_a_sentence(
-    name: str, world: World, tracekit: Callable[..., Any]
-) -> None:
+def test_a_full_disk_is_an_error_in_a_sentence(name: str, world: World, tracekit: Any) -> None:
     with full_disk():
         ran = tracekit(*world.words(name))
     assert ran.code == 3
@@ -170,7 +161,7 @@ def test_a_full_disk_is_an_error_in_a_sentence(
 @pytest.mark.parametrize("name", ONE_EACH)
 @pytest.mark.usefixtures("unharmed")
 def test_a_place_that_cannot_be_written_is_an_error_in_a_sentence(
-    name: str, world: World, tracekit: Callable[..., Any]
+    name: str, world: World, tracekit: Any
 ) -> None:
     if not READ_ONLY.is_dir():
         pytest.skip("no folder here that not even root can write")
@@ -181,13 +172,14 @@ def test_a_place_that_cannot_be_written_is_an_error_in_a_sentence(
 
 @pytest.mark.parametrize("name", [*FILES, *FOLDERS])
 @pytest.mark.usefixtures("unharmed")
-def test_an_input_is_never_the_output(
-    name: str, world: World, tracekit: Callable[..., Any]
-) -> None:
-    places = [one for one in world.places().values() if str(one) in " ".join(world.words(name))]
-    places = [one for one in places if one != world.places()["FOLDER"]]
-    for place in places or [world.places()["RUN"]]:
-        files = [place] if place.is_file() else [one for one in place.rglob("*") if one.is_file()]
+def test_an_input_is_never_the_output(name: str, world: World, tracekit: Any) -> None:
+    inputs = world.places()
+    folder = inputs.pop("FOLDER")
+    line = " ".join(world.words(name)).replace(f"{folder} ", "")
+    for place in [place for place in inputs.values() if str(place) in line] or [inputs["RUN"]]:
+        files = (
+            [place] if place.is_file() else [path for path in place.rglob("*") if path.is_file()]
+        )
         for output in {place, files[0]}:
             ran = tracekit(*world.words(name, output))
             assert ran.code in {2, 3}, output
@@ -196,7 +188,7 @@ def test_an_input_is_never_the_output(
 
 @pytest.mark.parametrize("name", cases(*ONE_EACH))
 @pytest.mark.usefixtures("unharmed")
-def test_links_are_followed(name: str, world: World, tracekit: Callable[..., Any]) -> None:
+def test_links_are_followed(name: str, world: World, tracekit: Any) -> None:
     output = world.out / output_of(name).lower()
     far = world.folder / "far"
     far.mkdir()
@@ -214,9 +206,7 @@ def test_links_are_followed(name: str, world: World, tracekit: Callable[..., Any
 
 @pytest.mark.parametrize("name", ONE_EACH)
 @pytest.mark.usefixtures("unharmed")
-def test_devices_are_written_to_and_stay(
-    name: str, world: World, tracekit: Callable[..., Any]
-) -> None:
+def test_devices_are_written_to_and_stay(name: str, world: World, tracekit: Any) -> None:
     output = world.out / output_of(name).lower()
     null = device(world.folder, "null")
     output.symlink_to(null)
@@ -262,10 +252,85 @@ EVENTS = {signal.SIGINT: reading, signal.SIGTERM: writing}
 )
 @pytest.mark.usefixtures("unharmed")
 def test_a_command_that_is_stopped_says_so(
-    name: str, number: signal.Signals, world: World, tracekit: Callable[..., Any]
+    name: str, number: signal.Signals, world: World, tracekit: Any
 ) -> None:
     with signalled(number, EVENTS[number](world)) as came:
         ran = tracekit(*world.words(name))
     assert came, "the event never came"
     assert ran.code == 130, (came, ran.err)
     assert re.search("[Ii]nterrupted|stopped", told(ran))
+
+
+REFUSED = {
+    "a table in a bundle": "convert BUNDLE BUNDLE/tick.csv --schema tick",
+    "tables over a user's": "convert BUNDLE MINE --to csv",
+    "a user's stacks": "convert EXPORTS/metal-gpu-intervals.xml MINE/out.parquet",
+    "a user's table": "convert EXPORTS/metal-gpu-intervals.xml MINE/out.csv",
+    "a table in a run": "tables RUN gpu_intervals --output RUN/result.csv",
+    "a table over a user's": "tables BUNDLE gpu_intervals --output MINE/out.csv",
+    "an answer over a user's": "query select+1 RUN --output MINE/out.csv",
+    "reports over a plan": "gate --plan MINE/plan.toml --junit MINE/plan.toml",
+    "two reports in one file": "gate RUN TWIN --sarif MINE/new --junit MINE/new",
+    "a page over a user's": "compare RUN TWIN --html MINE/index.html",
+    "an index over a user's": "index MINE",
+    "a trend over a user's": "history --html MINE/index.html",
+    "an export of the history over a user's": "history --export MINE/out.csv",
+    "a bench over a user's": "bench -o MINE/out.csv",
+    "parity in a run": "parity --output RUN/result.json",
+    "a run in a bundle": "import EXPORTS --output BUNDLE/run",
+    "a recording in a bundle": "record --output BUNDLE/run -- true",
+    "a recording over a run": "capture --workload paged --output RUN",
+    "exports in a run": "export BUNDLE RUN/more",
+    "a batch in a run": "batch BUNDLE --output RUN/out",
+    "a plan in a run": "nightly --init RUN/tracekit.toml",
+    "a template in a bundle": "templates make BUNDLE/x.tracetemplate --from MINE/a.tracetemplate "
+    "--counter-profile 1",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED.values(), ids=REFUSED)
+def test_no_command_writes_over_what_is_not_its_own(line: str, made: World, tracekit: Any) -> None:
+    before = made.contents()
+    ran = tracekit(*made.words(line))
+    assert (ran.code, ran.out) == (2, ""), ran.err
+    assert told(ran)
+    assert made.contents() == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "convert EXPORTS/metal-gpu-intervals.xml MINE/tick.csv",
+        "convert BUNDLE MINE --to csv",
+        "convert RUN MINE/out.csv --to chrome",
+        "tables RUN gpu_intervals --output MINE/out.csv",
+        "query select+1 RUN --output MINE/out.csv",
+        "index MINE",
+    ],
+)
+def test_force_replaces_what_a_user_made_and_the_next_one_needs_none(
+    line: str, world: World, tracekit: Any
+) -> None:
+    words = world.words(line)
+    assert [tracekit(*words, *force).code for force in ([], ["--force"], [])] == [2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import EXPORTS --target nobody --output",
+        "import BUNDLE --target nobody --output",
+        "import PLAN --output",
+        pytest.param(
+            "capture --recorder host --workload paged --q-heads 3 --kv-heads 2 --output",
+            marks=pytest.mark.processes,
+        ),
+    ],
+)
+def test_a_folder_that_the_user_made_stays_when_nothing_comes_of_it(
+    line: str, made: World, tmp_path: Path, tracekit: Any
+) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    assert tracekit(*made.words(line), folder).code in {2, 3}
+    assert list(folder.iterdir()) == []

@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from tracekit import pipeline
 from tracekit.base.recording import Recording, save
 from tracekit.nightly.history.night import Entry, Night, Outcome
 
-Command = Callable[..., Any]
 OK = Outcome.OK
 
 
@@ -40,7 +38,7 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def keep(folder: Path, night: Night) -> None:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     save(folder / "night.json", night)
 
 
@@ -56,11 +54,10 @@ def keep(folder: Path, night: Night) -> None:
     ],
 )
 def test_the_exit_code_is_the_outcome(
-    night: str, codes: tuple[int, int], said: str, outside: Path, tracekit: Command
+    night: str, codes: tuple[int, int], said: str, outside: Path, tracekit: Any
 ) -> None:
     shown = tracekit("gate", night)
     assert (shown.code, shown.out.splitlines()[0][: len(said)]) == (codes[0], said)
-    assert "Traceback" not in shown.err
     assert tracekit("gate", night, "--bisect").code == codes[1]
 
 
@@ -73,7 +70,7 @@ def test_the_exit_code_is_the_outcome(
     ],
 )
 def test_wrong_usage_stops_a_bisection_instead_of_judging_a_commit(
-    arguments: str, outside: Path, tracekit: Command
+    arguments: str, outside: Path, tracekit: Any
 ) -> None:
     shown = tracekit("gate", *arguments.split())
     assert (shown.code, shown.out) == (2, "")
@@ -82,39 +79,36 @@ def test_wrong_usage_stops_a_bisection_instead_of_judging_a_commit(
     assert not (outside / "x").exists()
 
 
-def test_json_is_the_report_and_nothing_else(outside: Path, tracekit: Command) -> None:
+def test_json_is_the_report_and_nothing_else(outside: Path, tracekit: Any) -> None:
     told = json.loads(tracekit("gate", "worse", "--json", "--annotations").out)
     assert (told["outcome"], told["subject"], told["format"]) == ("regression", "worse", 1)
     assert told["suites"][0]["cases"][0]["reproduced"] is True
 
 
-def test_a_good_night_that_is_too_old_is_inconclusive(outside: Path, tracekit: Command) -> None:
+def test_a_good_night_that_is_too_old_is_inconclusive(outside: Path, tracekit: Any) -> None:
     assert tracekit("gate", "good", "--max-age", "9000w").code == 2  # more than a century
     shown = tracekit("gate", "good", "--max-age", "36h")
     assert shown.code == 4
     assert "--max-age allows 36.0 h" in shown.out
 
 
-def test_the_good_night_of_another_plan_is_not_the_plans(outside: Path, tracekit: Command) -> None:
+def test_the_good_night_of_another_plan_is_not_the_plans(outside: Path, tracekit: Any) -> None:
     """Nor does a report of an earlier gate stay where it was."""
-    (outside / "tracekit.toml").write_text(
-        '[nightly]\nname = "attention"\noutput = "."\nmachine = "m1-8gb"\n'
-        '[[nightly.capture]]\nname = "micro"\nworkload = "paged"\n'
-    )
-    for left in ("good", "worse", "failed", "open", "running", "empty"):
-        shutil.rmtree(outside / left)
-    keep(outside / "n2", night_of(FINE, "n2", plan="other"))
+    plan = '[nightly]\nname = "attention"\noutput = "nights"\nmachine = "m1-8gb"\n'
+    capture = '[[nightly.capture]]\nname = "micro"\nworkload = "paged"\n'
+    (outside / "tracekit.toml").write_text(plan + capture)
+    keep(outside / "nights" / "n2", night_of(FINE, "n2", plan="other"))
     (outside / "gate.xml").write_text("<!-- made by tracekit --><testsuites/>")
     shown = tracekit("gate", "--junit", outside / "gate.xml")
     assert shown.code == 4
     assert "There is no night of the plan attention on this machine, m1-8gb" in shown.out
     assert '<skipped type="inconclusive"' in (outside / "gate.xml").read_text()
-    keep(outside / "n1", night_of(BROKEN, "n1"))
+    keep(outside / "nights" / "n1", night_of(BROKEN, "n1"))
     assert tracekit("gate", "--plan", outside / "tracekit.toml").code == 3
 
 
 def test_in_github_actions_it_annotates_and_summarises_by_itself(
-    outside: Path, tracekit: Command, monkeypatch: pytest.MonkeyPatch
+    outside: Path, tracekit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(outside / "summary.md"))
@@ -144,16 +138,14 @@ def runs(imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tup
 
 def slower(run: Path, metric: str, value: float) -> None:
     """Change a metric that a run's result holds."""
-    recording = Recording(run)
-    result = json.loads(recording.result_file.read_bytes())
-    for one in result["metrics"]:
-        if one["name"] == metric:
-            one["value"] = value
+    result = json.loads((run / "result.json").read_bytes())
+    [changed] = [each for each in result["metrics"] if each["name"] == metric]
+    changed["value"] = value
     result["provenance"]["started"] = f"2026-11-20T10:00:{value % 60:09.6f}+00:00"
-    save(recording.result_file, result)
+    save(run / "result.json", result)
 
 
-def test_two_runs_end_as_their_comparison_does(runs: tuple[Path, Path], tracekit: Command) -> None:
+def test_two_runs_end_as_their_comparison_does(runs: tuple[Path, Path], tracekit: Any) -> None:
     same = tracekit("gate", *runs, "--junit", "gate.xml")
     assert same.code == tracekit("compare", *runs, "--exit-code").code == 0
     assert same.out.startswith("OK: gpu_idle_ratio and start_latency_p50 are the same.\n")
@@ -165,25 +157,18 @@ def test_two_runs_end_as_their_comparison_does(runs: tuple[Path, Path], tracekit
 
 
 def test_several_runs_that_are_worse_are_a_regression(
-    runs: tuple[Path, Path], tmp_path: Path, tracekit: Command
+    runs: tuple[Path, Path], tmp_path: Path, tracekit: Any
 ) -> None:
-    sides: list[Path] = []
-    for side, value in (("before", 1000.0), ("after", 2000.0)):
-        for number in range(6):
-            copy = tmp_path / f"{side}-{number}"
-            shutil.copytree(runs[0], copy)
-            slower(copy, "start_latency_p50", value + number)
-            sides.append(copy)
-    words = [*sides[:6], "vs", *sides[6:]]
-    options = ["--metric", "start_latency_p50", "--sarif", tmp_path / "gate.sarif"]
-    shown = tracekit("gate", *words, *options)
+    for name, value in {"b-1": 1000.0, "b-2": 1001.0, "a-1": 2000.0, "a-2": 2001.0}.items():
+        shutil.copytree(runs[0], tmp_path / name)
+        slower(tmp_path / name, "start_latency_p50", value)
+    words = ["gate", "b-1", "b-2", "vs", "a-1", "a-2", "--metric", "start_latency_p50"]
+    shown = tracekit(*words, "--sarif", "gate.sarif")
     assert shown.code == 1, shown.out
-    (run,) = json.loads((tmp_path / "gate.sarif").read_bytes())["runs"]
-    (result,) = run["results"]
-    place = result["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"] == "after-0/result.json"
-    lenient = tracekit("gate", *words, "--metric", "start_latency_p50", "--threshold", "2")
-    assert lenient.code != 1
+    [run] = json.loads(Path("gate.sarif").read_bytes())["runs"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "a-1/result.json"
+    assert tracekit(*words, "--threshold", "2").code != 1
 
 
 @pytest.mark.processes

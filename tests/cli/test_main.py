@@ -1,19 +1,19 @@
-"""The command line: what it prints, and what it tells a script."""
+"""The command line: what it imports, records and refuses, and what it tells a script."""
 
 import ast
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from command_line import small
+from command_line import assert_error, small
+from tracekit.base.errors import UsageError
+from tracekit.cli.options import named_workload, plan_of
 
-Run = Callable[..., Any]
 HEAVY = (
     *("pandas", "numpy", "lxml", "mlx", "mlx.core", "pyarrow", "jinja2", "rich", "psutil"),
     *("sqlalchemy", "psycopg", "prometheus_client", "perfetto"),
@@ -22,47 +22,36 @@ HEAVY = (
 HELP = (
     "capture;batch;compare;nightly;nightly install;history;baseline accept;gate;prune;query;;chip"
 )
+LIBRARIES = ("pandas", "numpy", "mlx.core", "pyarrow", "duckdb", "dask", "sqlalchemy")
 # Commands and usage errors that need no table.
-CODES = {
-    "--version": 0,
-    "workloads": 0,
-    "capture --nonsense": 2,
-    "query": 2,
-    "open": 2,
-    "rules": 0,
-    "rules bubbles": 0,
-}
+CODES = {"--version": 0, "workloads": 0, "capture --nonsense": 2, "query": 2, "open": 2}
+CODES |= {"rules": 0, "rules bubbles": 0}
 
 
-def loaded_by(lines: list[str], heavy: tuple[str, ...]) -> tuple[list[int], list[str]]:
-    """Run commands in one new process; return their exit codes, and which modules it loaded."""
+@pytest.mark.parametrize(
+    ("codes", "heavy"),
+    [({f"{command} --help": 0 for command in HELP.split(";")}, HEAVY), (CODES, LIBRARIES)],
+    ids=["help", "no-tables"],
+)
+def test_what_needs_no_tables_imports_nothing_heavy(
+    codes: dict[str, int], heavy: tuple[str, ...]
+) -> None:
+    """Pandas alone takes longer than help may take."""
     program = (
         "import sys\n"
         "from tracekit.cli.main import main\n"
         "codes = []\n"
-        f"for line in {lines!r}:\n"
+        f"for line in {[*codes]!r}:\n"
         "    try: main(line.split()); codes.append(0)\n"
         "    except SystemExit as end: codes.append(end.code or 0)\n"
         f"print((codes, sorted({set(heavy)!r} & set(sys.modules))))"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    return ast.literal_eval(ran.stdout.splitlines()[-1])
+    argv = [sys.executable, "-c", program]
+    ran = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert ast.literal_eval(ran.stdout.splitlines()[-1]) == ([*codes.values()], [])
 
 
-def test_help_imports_nothing_heavy() -> None:
-    """Pandas alone takes longer than help may take."""
-    helps = [f"{command} --help" for command in HELP.split(";")]
-    assert loaded_by(helps, HEAVY) == ([0] * len(helps), [])
-
-
-def test_what_needs_no_tables_loads_no_library_for_them() -> None:
-    libraries = ("pandas", "numpy", "mlx.core", "pyarrow", "duckdb", "dask", "sqlalchemy")
-    assert loaded_by([*CODES], libraries) == ([*CODES.values()], [])
-
-
-def test_no_command_shows_help_and_is_a_usage_error(tracekit: Run) -> None:
+def test_no_command_shows_help_and_is_a_usage_error(tracekit: Any) -> None:
     shown = tracekit()
     assert shown.code == 2
     assert "Commands:" in shown.out + shown.err
@@ -81,28 +70,24 @@ def test_no_command_shows_help_and_is_a_usage_error(tracekit: Run) -> None:
     ],
 )
 def test_a_bad_parameter_is_a_usage_error_that_names_it(
-    arguments: str, said: str, tracekit: Run, tmp_path: Path
+    arguments: str, said: str, tracekit: Any, tmp_path: Path
 ) -> None:
     output = ["--output", tmp_path / "run", "--recorder", "host"]
     ran = tracekit("capture", "--workload", "paged", *output, *arguments.split())
-    assert ran.code == 2
-    assert said in ran.err
-    assert "Traceback" not in ran.err
+    assert_error(ran, 2, said)
     assert not (tmp_path / "run").exists()
 
 
 def test_xctrace_asked_for_where_it_is_not_fails(
-    tracekit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tracekit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     ran = tracekit("record", "--recorder", "xctrace", "--", sys.executable, "-V")
-    assert ran.code == 3
-    assert "no xctrace" in ran.err
-    assert "--recorder host" in ran.err
+    assert_error(ran, 3, "no xctrace", "--recorder host")
 
 
 @pytest.mark.processes
-def test_capture_says_in_words_what_it_found_and_where_it_is(tracekit: Run, tmp_path: Path) -> None:
+def test_capture_says_in_words_what_it_found_and_where_it_is(tracekit: Any, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     options = ["--recorder", "host", "--output", folder, *small(30)]
     ran = tracekit("capture", "--workload", "paged", *options)
@@ -119,16 +104,8 @@ def test_capture_says_in_words_what_it_found_and_where_it_is(tracekit: Run, tmp_
         assert len(pd.read_parquet(out)) == export.read_text().count("<row>")
 
 
-def test_an_old_folder_is_never_recorded_over(tracekit: Run, imported: Path) -> None:
-    before = (imported / "recording.json").read_bytes()
-    ran = tracekit("capture", "--workload", "paged", "--output", imported)
-    assert ran.code == 2
-    assert "is a run: nothing else is written there" in ran.err
-    assert (imported / "recording.json").read_bytes() == before
-
-
 @pytest.mark.processes
-def test_a_workload_of_ones_own_is_found_in_its_folder(tracekit: Run, tmp_path: Path) -> None:
+def test_a_workload_of_ones_own_is_found_in_its_folder(tracekit: Any, tmp_path: Path) -> None:
     (tmp_path / "nap.py").write_text(
         "import time\n"
         "from pathlib import Path\n"
@@ -139,19 +116,16 @@ def test_a_workload_of_ones_own_is_found_in_its_folder(tracekit: Run, tmp_path: 
         "    seconds = milliseconds / 1000\n"
         "    return Step(lambda: time.sleep(seconds), lambda _: None, 'cpu', tokens=1)\n"
     )
-    listed = tracekit("workloads", "--workloads", tmp_path)
-    assert "nap\tSleep." in listed.out
+    assert "nap\tSleep." in tracekit("workloads", "--workloads", tmp_path).out
     options = ["--recorder", "host", "--repeats", "5", "--output", tmp_path / "run", "--json"]
     own = ["--workloads", tmp_path, "--milliseconds", "7", "--places", "a", "--places", "b"]
     ran = tracekit("capture", "--workload", "nap", *options, *own)
     assert ran.code == 0, ran.err
-    assert json.loads(ran.out)["provenance"]["parameters"] == {
-        "milliseconds": 7,
-        "places": ["a", "b"],
-    }
+    parameters = json.loads(ran.out)["provenance"]["parameters"]
+    assert parameters == {"milliseconds": 7, "places": ["a", "b"]}
 
 
-def test_a_workload_with_an_option_of_ours_is_refused(tracekit: Run, tmp_path: Path) -> None:
+def test_a_workload_with_an_option_of_ours_is_refused(tracekit: Any, tmp_path: Path) -> None:
     (tmp_path / "clash.py").write_text(
         "from tracekit.workload import Step, workload\n\n"
         "@workload\n"
@@ -159,29 +133,15 @@ def test_a_workload_with_an_option_of_ours_is_refused(tracekit: Run, tmp_path: P
         "    '''Clash.'''\n"
     )
     ran = tracekit("capture", "--workload", "clash", "--workloads", tmp_path)
-    assert ran.code == 3
-    assert "'output', which is an option of tracekit itself" in ran.err
+    assert_error(ran, 3, "'output', which is an option of tracekit itself")
 
 
-def test_a_folder_that_is_no_run_is_told_in_a_sentence(tracekit: Run, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_a_run_is_told_in_a_sentence(tracekit: Any, tmp_path: Path) -> None:
     for command in ("export", "analyze", "report", "tables"):
-        ran = tracekit(command, tmp_path)
-        assert ran.code == 3, command
-        assert "no recording.json" in ran.err
-
-
-@pytest.mark.parametrize("command", ["import", "tables", "capture --workload"])
-def test_a_name_that_is_too_long_is_told_in_a_sentence(tracekit: Run, command: str) -> None:
-    ran = tracekit(*command.split(), "x" * 300)
-    assert ran.code == 3
-    assert "File name too long" in ran.err
-    assert "Traceback" not in ran.err
-
-
-def test_bytes_that_are_no_text_are_refused(tracekit: Run) -> None:
-    ran = tracekit("tables", "bad\udcff")
-    assert ran.code == 2
-    assert "is no text in UTF-8" in ran.err
+        assert_error(tracekit(command, tmp_path), 3, "no recording.json")
+    for command in ("import", "tables", "capture --workload"):
+        assert_error(tracekit(*command.split(), "x" * 300), 3, "File name too long")
+    assert_error(tracekit("tables", "bad\udcff"), 2, "is no text in UTF-8")
 
 
 @pytest.mark.processes
@@ -189,3 +149,50 @@ def test_a_closed_stdout_does_no_harm() -> None:
     argv = ["sh", "-c", f"'{sys.executable}' -m tracekit rules >&-"]
     ran = subprocess.run(argv, check=False, capture_output=True, timeout=60)
     assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+def test_the_workload_command_is_the_program_after_the_dashes() -> None:
+    plan = plan_of(workload="command", command=["llama-bench", "-o", "json"])
+    assert plan.workload is None
+    assert plan.command == ("llama-bench", "-o", "json")
+    assert plan == plan_of(command=["llama-bench", "-o", "json"])
+    with pytest.raises(UsageError, match="--workload command needs the program") as raised:
+        plan_of(workload="command")
+    assert raised.value.hint == "tracekit capture --workload command -- PROGRAM ARGS"
+
+
+def test_the_last_workload_that_is_named_before_the_dashes_counts() -> None:
+    words = ["--workload", "sdpa", "--workload=paged", "--", "--workload", "gemm"]
+    named = named_workload(words)
+    assert named is not None
+    assert named.name == "paged"
+
+
+@pytest.mark.processes
+def test_a_program_is_recorded_with_it(tracekit: Any, tmp_path: Path) -> None:
+    program = ["--", sys.executable, "-c", "print('Generation: 9 tokens, 3.5 tokens-per-sec')"]
+    options = ["--recorder", "host", "--telemetry", "off", "--output", tmp_path / "run"]
+    ran = tracekit("capture", "--workload", "command", *options, *program)
+    assert "generation_tokens_per_second" in ran.out
+    assert "3.50 tokens/s" in ran.out
+    assert (tmp_path / "run" / "output.txt").read_text().startswith("Generation: 9 tokens")
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "--telemetry off" in page
+
+
+@pytest.mark.parametrize("command", ["capture", "record"])
+def test_a_workload_says_itself_what_it_does(tracekit: Any, tmp_path: Path, command: str) -> None:
+    (tmp_path / "gemm.py").write_text(
+        "from tracekit.workload import Step, workload\n\n"
+        "@workload\n"
+        "def gemm(size: int = 4) -> Step:\n"
+        '    """Multiply two matrices.\n\n'
+        "    They are square.\n\n"
+        "    Args:\n"
+        '        size: Rows.\n    """\n'
+    )
+    ran = tracekit(command, "--workloads", tmp_path, "--workload", "gemm", "--help")
+    assert "The workload gemm: Multiply two matrices.\n\n  They are square.\n\nArg" in ran.out
+    assert "--size" in ran.out
+    assert "Args:" not in ran.out
+    assert "The workload" not in tracekit(command, "--help").out

@@ -3,20 +3,18 @@
 import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
+from command_line import assert_error
 from tracekit.cli.nightly import _show
 from tracekit.nightly.folder import NightFolder, make_output
 from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome
-from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.plan.reading import read_plan
 
-Run = Callable[..., Any]
 PLAN = f"""
 [nightly]
 name = "paged"
@@ -42,84 +40,69 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_dry_run_says_what_would_run_and_how_long(here: Path, tracekit: Run) -> None:
+def test_a_dry_run_says_what_would_run_and_how_long(here: Path, tracekit: Any) -> None:
     before = sorted(os.walk(here))
     shown = tracekit("nightly", "--dry-run")
     assert shown.code == 0, shown.err
-    title, head, decode, dense = shown.out.splitlines()[:4]
+    title, head, decode, dense = shown.out.replace("\t", " | ").splitlines()[:4]
     assert title == "# paged: 6 min … 16 min of 2 h 0 min"
-    assert head.split("\t") == [
-        "capture", "work", "reference", "pairs", "traced", "decides", "time",
-    ]  # fmt: skip
-    assert decode.split("\t") == [
-        "decode",
-        "paged, batch 8",
-        f"python {sys.executable}",
-        "10",
-        "1",
-        "step_p50 3.0 %, pipeline-churn",
-        "3 min … 8 min",
-    ]
+    assert head == "capture | work | reference | pairs | traced | decides | time"
+    work, decides = "decode | paged, batch 8", "step_p50 3.0 %, pipeline-churn"
+    assert decode == f"{work} | python {sys.executable} | 10 | 1 | {decides} | 3 min … 8 min"
     assert "hits 10.0 %" in dense
     assert "dense: hits is no metric of tracekit" in shown.err
     assert "5 s are allowed for each process" in shown.err
     assert sorted(os.walk(here)) == before
 
 
-def test_a_plan_is_named_by_its_file_and_its_captures_by_name(here: Path, tracekit: Run) -> None:
+def test_a_plan_is_named_by_its_file_and_its_captures_by_name(here: Path, tracekit: Any) -> None:
     (here / "tracekit.toml").rename(here / "other.toml")
     shown = tracekit("nightly", "other.toml", "--capture", "dense", "--dry-run")
     assert shown.code == 0
     assert "dense" in shown.out
     assert "decode" not in shown.out
     shown = tracekit("nightly", "--dry-run", "--capture", "decod", "other.toml")
-    assert shown.code == 2
-    assert "Did you mean decode?" in shown.err
+    assert_error(shown, 2, "Did you mean decode?")
 
 
-def test_a_dry_run_as_json_shows_no_password(here: Path, tracekit: Run) -> None:
+def test_a_dry_run_as_json_shows_no_password(here: Path, tracekit: Any) -> None:
     shown = tracekit("nightly", "--dry-run", "--json")
-    assert shown.code == 0
     document = json.loads(shown.out)
-    assert [one["name"] for one in document["plan"]["captures"]] == ["decode", "dense"]
+    assert [capture["name"] for capture in document["plan"]["captures"]] == ["decode", "dense"]
     assert document["estimate"]["seconds"] == 364.0
     assert document["obstacles"] == []
     assert "secret" not in shown.out
 
 
-def test_a_reference_that_cannot_be_had_ends_a_dry_run(here: Path, tracekit: Run) -> None:
+def test_a_reference_that_cannot_be_had_ends_a_dry_run(here: Path, tracekit: Any) -> None:
     file = here / "tracekit.toml"
     file.write_text(PLAN.replace(sys.executable, "gone/python"))
     shown = tracekit("nightly", "--dry-run")
-    assert shown.code == 2
-    assert f"There is no interpreter {here}/gone/python" in shown.err
+    assert_error(shown, 2, f"There is no interpreter {here}/gone/python")
     assert shown.out.startswith("# paged: ")
 
 
 @pytest.mark.parametrize("words", [["--dry-run"], []], ids=["dry", "for-real"])
 def test_mistakes_are_told_before_anything_runs(
-    words: list[str], here: Path, tracekit: Run
+    words: list[str], here: Path, tracekit: Any
 ) -> None:
     text = PLAN.replace("batch = 8", "batch = 0").replace("[nightly]\n", "[nightly]\nbudgt = 1\n")
     (here / "tracekit.toml").write_text(text)
     shown = tracekit("nightly", *words)
-    assert shown.code == 2
-    assert "tracekit.toml has 2 mistakes:" in shown.err
-    assert "tracekit.toml:11: nightly.capture.parameters is not fit" in shown.err
-    assert sorted(one.name for one in here.iterdir()) == ["tracekit.toml"]
+    mistake = "tracekit.toml:11: nightly.capture.parameters is not fit"
+    assert_error(shown, 2, "tracekit.toml has 2 mistakes:", mistake)
+    assert [path.name for path in here.iterdir()] == ["tracekit.toml"]
 
 
 def test_a_plan_to_begin_with_is_written_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracekit: Run
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracekit: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shown = tracekit("nightly", "--init")
     assert (shown.code, shown.out) == (0, "tracekit.toml\n")
     assert "--dry-run" in shown.err
     assert read_plan().captures[0].name == "decode"
-    shown = tracekit("nightly", "--init")
-    assert shown.code == 2
-    assert "is there already" in shown.err
+    assert_error(tracekit("nightly", "--init"), 2, "is there already")
     assert tracekit("nightly", "--init", "more.toml").code == 0
     assert (tmp_path / "more.toml").is_file()
 
@@ -128,14 +111,14 @@ def test_a_plan_to_begin_with_is_written_once(
     "words", ["gone.toml", "--no-such-option", "a.toml b.toml", "--capture gone"]
 )
 def test_what_is_no_word_on_a_commit_stops_a_bisection(
-    words: str, here: Path, tracekit: Run
+    words: str, here: Path, tracekit: Any
 ) -> None:
     assert tracekit("nightly", *words.split()).code == 2
     assert tracekit("nightly", "--bisect", *words.split()).code == 130
 
 
 @pytest.mark.processes
-def test_a_commit_whose_workload_cannot_be_loaded_is_skipped(here: Path, tracekit: Run) -> None:
+def test_a_commit_whose_workload_cannot_be_loaded_is_skipped(here: Path, tracekit: Any) -> None:
     (here / "torn.py").write_text("def (")
     (here / "tracekit.toml").write_text(
         "[nightly]\n[[nightly.capture]]\nworkload = 'torn'\nworkloads = '.'\ntraced = 0\n"
@@ -146,7 +129,7 @@ def test_a_commit_whose_workload_cannot_be_loaded_is_skipped(here: Path, traceki
     assert "torn.py cannot be loaded: SyntaxError" in shown.out
 
 
-def test_only_commands_that_judge_speak_to_git(tracekit: Run) -> None:
+def test_only_commands_that_judge_speak_to_git(tracekit: Any) -> None:
     assert tracekit("rules", "--bisect").code == 2
     assert tracekit("nightly", "--bisect", "--help").code == 0
 
@@ -154,20 +137,21 @@ def test_only_commands_that_judge_speak_to_git(tracekit: Run) -> None:
 JUDGED = Judged("step_p50", "ns", "lower", outcome=Outcome.REGRESSION, change=0.1, reason="slower")
 
 
-@pytest.mark.parametrize(
-    ("outcome", "code"),
-    [
-        (Outcome.OK, 0),
-        (Outcome.REGRESSION, 1),
-        (Outcome.FAILED, 3),
-        (Outcome.INCONCLUSIVE, 4),
-        (Outcome.UNJUDGED, 4),
-    ],
-)
+CODES = {Outcome.OK: 0, Outcome.REGRESSION: 1, Outcome.FAILED: 3}
+CODES |= {Outcome.INCONCLUSIVE: 4, Outcome.UNJUDGED: 4}
+
+
+@pytest.mark.parametrize(("outcome", "code"), CODES.items())
 def test_a_night_is_told_in_words_and_by_its_exit_code(
     outcome: Outcome, code: int, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    night, plan = kept(outcome)
+    plan = read_plan()
+    entry = Entry("decode", "w", Described("paged"), judged=(JUDGED,), outcome=outcome)
+    night = Night(
+        "n1", "paged", "mini", "2026-11-20T02:30:00+00:00", entries=(entry,), outcome=outcome,
+        reason="because", warnings=("look",),
+    )  # fmt: skip
+    NightFolder(make_output(plan.output / "n1")).save(night)
     with pytest.raises(typer.Exit) as end:
         _show(plan, night, json=False, open_page=True)
     assert end.value.exit_code == code
@@ -176,14 +160,3 @@ def test_a_night_is_told_in_words_and_by_its_exit_code(
     assert "step_p50" in shown.out
     assert "warning: look" in shown.err
     assert f"written: {plan.output}/n1/night.json" in shown.err
-
-
-def kept(outcome: Outcome) -> tuple[Night, NightPlan]:
-    plan = read_plan()
-    entry = Entry("decode", "w", Described("paged"), judged=(JUDGED,), outcome=outcome)
-    night = Night(
-        "n1", "paged", "mini", "2026-11-20T02:30:00+00:00", entries=(entry,), outcome=outcome,
-        reason="because", warnings=("look",),
-    )  # fmt: skip
-    NightFolder(make_output(plan.output / "n1")).save(night)
-    return night, plan

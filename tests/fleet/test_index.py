@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from lxml import html
 
+from command_line import assert_error
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Process, Provenance, Recording, save
@@ -42,16 +43,11 @@ def run(tmp_path: Path) -> Callable[..., Recording]:
     return make
 
 
-Run = Callable[..., Recording]
-
-
 def page(folder: Path) -> Any:
     return html.fromstring(write_index(folder).read_text())
 
 
-def test_the_command_writes_a_row_for_each_run_whatever_it_is_like(
-    tracekit: Callable[..., Any], run: Run, tmp_path: Path
-) -> None:
+def test_the_command_writes_a_row_for_each_run(tracekit: Any, run: Any, tmp_path: Path) -> None:
     run("good", "3", 1.0).report_file.write_text("")
     run("damaged", "2", 1.0).result_file.write_text(json.dumps({"format": 99}))
     run("raw", "1", 1.0).result_file.unlink()
@@ -66,13 +62,9 @@ def test_the_command_writes_a_row_for_each_run_whatever_it_is_like(
     assert "recording.json cannot be read" in rows[3]
 
 
-def test_a_folder_that_cannot_be_written_to_is_said(
-    tracekit: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_folder_that_cannot_be_written_to_is_said(tracekit: Any, tmp_path: Path) -> None:
     (tmp_path / "index.html").mkdir()
-    ran = tracekit("index", tmp_path)
-    assert ran.code == 3
-    assert "index.html is a folder" in ran.err
+    assert_error(tracekit("index", tmp_path), 3, "index.html is a folder")
     assert tracekit("index", tmp_path / "missing").code == 3
 
 
@@ -83,7 +75,7 @@ def test_a_folder_without_runs_is_said_to_have_none(
     assert "There is no run in" in caplog.text
 
 
-def test_a_series_holds_the_latest_values_of_runs_of_its_kind(run: Run, tmp_path: Path) -> None:
+def test_a_series_holds_the_latest_values_of_runs_of_its_kind(run: Any, tmp_path: Path) -> None:
     for at in range(MOST_POINTS + 5):
         run(f"{at:03}", f"{at:03}", float(at))
     run("other", "998", 9.0, of=replace(PAGED, parameters={"batch": 4}))
@@ -94,7 +86,7 @@ def test_a_series_holds_the_latest_values_of_runs_of_its_kind(run: Run, tmp_path
     assert (slow["followed"].name, slow["series"]) == ("step_p50", [1e6])
 
 
-def test_runs_of_one_moment_stand_by_name(run: Run, tmp_path: Path) -> None:
+def test_runs_of_one_moment_stand_by_name(run: Any, tmp_path: Path) -> None:
     for name in ("b", "a", "c"):
         run(name, "same", 1.0)
     assert [entry["folder"] for entry in entries_of(tmp_path)] == ["c", "b", "a"]
@@ -115,7 +107,7 @@ def test_what_makes_runs_unlike(other: dict[str, Any]) -> None:
     assert kind_of(replace(PAGED, **other)) != kind_of(PAGED)
 
 
-def test_a_row_has_the_verdict_links_and_the_course_of_its_kind(run: Run, tmp_path: Path) -> None:
+def test_a_row_has_the_verdict_links_and_the_course_of_its_kind(run: Any, tmp_path: Path) -> None:
     run("2026 run", "2026-11-20T10:00:00+00:00", 12.5, BAD).report_file.write_text("")
     run("older", "2026-11-19T10:00:00+00:00", 10.0)
     first, second = page(tmp_path).xpath("//tbody/tr")
@@ -137,13 +129,13 @@ def test_a_row_has_the_verdict_links_and_the_course_of_its_kind(run: Run, tmp_pa
     ],
 )
 def test_a_run_without_a_workload_has_a_name(
-    facts: dict[str, Any], name: str, run: Run, tmp_path: Path
+    facts: dict[str, Any], name: str, run: Any, tmp_path: Path
 ) -> None:
     run("folder", "1", 1.0, of=Provenance(recorder="host", **facts))
     assert [entry["name"] for entry in entries_of(tmp_path)] == [name]
 
 
-def test_hostile_names_stay_text_and_no_script_may_run(run: Run, tmp_path: Path) -> None:
+def test_hostile_names_stay_text_and_no_script_may_run(run: Any, tmp_path: Path) -> None:
     of = Provenance(recorder="host", workload=HOSTILE, parameters={"name": HOSTILE})
     run(HOSTILE, "1", 1.0, replace(BAD, message=HOSTILE), of=of)
     text = write_index(tmp_path).read_text()

@@ -112,7 +112,7 @@ class World:
         return self.folder / "out"
 
     def places(self) -> dict[str, Path]:
-        """Return the inputs by the words for them."""
+        """Return the inputs by the words for them; MINE are files of a user."""
         inputs = self.folder / "in"
         return {
             "RUN": inputs / "run",
@@ -124,13 +124,14 @@ class World:
             "HISTORY": inputs / "history.db",
             "PLAN": inputs / "plan.toml",
             "TEMPLATE": inputs / "stock.tracetemplate",
+            "MINE": inputs / "mine",
         }
 
-    def words(self, name: str, output: Path | None = None) -> list[str]:
-        """Return a command's words, with `output` for what it writes."""
+    def words(self, command: str, output: Path | None = None) -> list[str]:
+        """Return the words of a command, given by name or line; `output` is what it writes."""
         known = self.places()
         found: list[str] = []
-        for word in LINES[name].split():
+        for word in LINES.get(command, command).split():
             head, slash, tail = word.partition("/")
             if word.startswith("OUT"):
                 found.append(str(output or self.out / word.lower()))
@@ -142,21 +143,19 @@ class World:
 
     def contents(self) -> dict[str, bytes]:
         """Return every input, but what reading keeps for the next time."""
-        found = ((one, one.relative_to(self.folder / "in")) for one in self.folder.rglob("in/**/*"))
+        files = [path for path in self.folder.rglob("in/**/*") if path.is_file()]
         return {
-            str(name): one.read_bytes()
-            for one, name in found
-            if one.is_file() and "tables" not in name.parts and not name.name.startswith("history.")
+            str(file): file.read_bytes()
+            for file in files
+            if "tables" not in file.parts and not file.name.startswith("history.")
         }
 
     def leftovers(self) -> list[str]:
         """Return files that are half written, or were to take the place of others."""
-        found = (one for one in self.folder.rglob("*") if one.is_file() and not one.is_symlink())
-        return [
-            str(one)
-            for one in found
-            if ".unfinished-" in one.name or (one.suffix in _NEVER_EMPTY and not one.stat().st_size)
-        ]
+        paths = [path for path in self.folder.rglob("*") if path.is_file()]
+        empty = [path for path in paths if path.suffix in _NEVER_EMPTY and not path.stat().st_size]
+        unfinished = [path for path in paths if ".unfinished-" in path.name]
+        return [str(path) for path in (*unfinished, *empty) if not path.is_symlink()]
 
 
 def make_world(folder: Path) -> World:
@@ -182,7 +181,10 @@ def make_world(folder: Path) -> World:
         store.append(night_of(1, [entry], outcome=Outcome.OK, reason=""))
         store.append(night_of(2, [entry_of(pairs=pairs)]))
     place["PLAN"].write_text(STARTER.read_text())
-    place["TEMPLATE"].write_bytes(_template())
+    place["TEMPLATE"].write_bytes(stock_template())
+    place["MINE"].mkdir()
+    for name in ("tick.csv", "index.html", "out.frames.parquet", "out.csv", "plan.toml"):
+        (place["MINE"] / name).write_text("mine\n1\n")
     return world
 
 
@@ -192,12 +194,14 @@ def copied(world: World, folder: Path) -> World:
     return World(folder)
 
 
-def _template() -> bytes:
-    uid = plistlib.UID
-    root = {"NS.keys": [uid(2), uid(3)], "NS.objects": [uid(4), uid(5)]}
-    names = ["counterprofile", "counterprofileinternal"]
-    plist = {"$archiver": "NSKeyedArchiver", "$version": 100000, "$top": {"root": uid(1)}}
-    objects = {"$objects": ["$null", root, *names, 0, 0]}
+def stock_template() -> bytes:
+    """Return a template whose settings of counters and shaders are off, in one dictionary."""
+    settings = {"counterprofile": 0, "counterprofileinternal": 0}
+    settings |= {"shaderprofiler": False, "shaderprofilerinternal": False}
+    keys, values = ([plistlib.UID(first + at) for at in range(4)] for first in (2, 6))
+    root = {"NS.keys": keys, "NS.objects": values}
+    plist = {"$archiver": "NSKeyedArchiver", "$version": 100000, "$top": {"root": plistlib.UID(1)}}
+    objects = {"$objects": ["$null", root, *settings, *settings.values()]}
     return plistlib.dumps(plist | objects, fmt=plistlib.FMT_BINARY)
 
 

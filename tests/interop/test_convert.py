@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
-Run = Callable[..., Any]
+from command_line import assert_error
+
 STACKS = """<?xml version="1.0"?>
 <trace-query-result>
 <node xpath='//trace-toc[1]/run[1]/data[1]/table[2]'><schema name="time-profile">\
@@ -36,7 +37,7 @@ load-addr="0x1" path="/usr/lib/libm.dylib"/></frame><frame id="11" name="main" a
 
 
 @pytest.fixture
-def run(tracekit: Run, tmp_path: Path, intervals_xml: Callable[..., str]) -> Path:
+def run(tracekit: Any, tmp_path: Path, intervals_xml: Callable[..., str]) -> Path:
     """Import two exports as a run."""
     (tmp_path / "gpu.xml").write_text(intervals_xml([(0, 10, 7, "a"), (20, 10, 7, "b")]))
     (tmp_path / "cpu.xml").write_text(STACKS)
@@ -47,7 +48,7 @@ def run(tracekit: Run, tmp_path: Path, intervals_xml: Callable[..., str]) -> Pat
     return folder
 
 
-def test_a_run_becomes_a_trace_of_perfetto_below_its_folder(tracekit: Run, run: Path) -> None:
+def test_a_run_becomes_a_trace_of_perfetto_below_its_folder(tracekit: Any, run: Path) -> None:
     assert tracekit("analyze", run).code == 0
     ran = tracekit("convert", run, "--to", "perfetto")
     assert ran.code == 0, ran.err
@@ -60,7 +61,7 @@ def test_a_run_becomes_a_trace_of_perfetto_below_its_folder(tracekit: Run, run: 
     assert "GPU" in described
 
 
-def test_stacks_become_a_profile_for_each_thread(tracekit: Run, run: Path, tmp_path: Path) -> None:
+def test_stacks_become_a_profile_for_each_thread(tracekit: Any, run: Path, tmp_path: Path) -> None:
     out = tmp_path / "stacks.json"
     assert tracekit("convert", run, out, "--to", "speedscope").code == 0
     document = json.loads(out.read_text())
@@ -82,7 +83,7 @@ def test_stacks_become_a_profile_for_each_thread(tracekit: Run, run: Path, tmp_p
 
 
 @pytest.mark.parametrize("to", ["parquet", "csv", "feather"])
-def test_every_table_becomes_a_file(tracekit: Run, run: Path, tmp_path: Path, to: str) -> None:
+def test_every_table_becomes_a_file(tracekit: Any, run: Path, tmp_path: Path, to: str) -> None:
     out = tmp_path / "files"
     ran = tracekit("convert", run, out, "--to", to)
     assert ran.code == 0, ran.err
@@ -92,7 +93,7 @@ def test_every_table_becomes_a_file(tracekit: Run, run: Path, tmp_path: Path, to
 
 
 def test_a_table_that_cannot_be_read_is_named_and_the_others_are_written(
-    tracekit: Run, run: Path, tmp_path: Path
+    tracekit: Any, run: Path, tmp_path: Path
 ) -> None:
     [export] = [one for one in (run / "exports").glob("*.xml") if "gpu" in one.read_text()]
     export.write_text(export.read_text().replace("<row>", "<!DOCTYPE x><row>", 1)[:900])
@@ -103,7 +104,7 @@ def test_a_table_that_cannot_be_read_is_named_and_the_others_are_written(
 
 
 def test_names_of_people_are_left_out_unless_asked_for(
-    tracekit: Run, tmp_path: Path, intervals_xml: Callable[..., str]
+    tracekit: Any, tmp_path: Path, intervals_xml: Callable[..., str]
 ) -> None:
     home = str(Path.home() / "secret")
     (tmp_path / "gpu.xml").write_text(intervals_xml([(0, 10, 7, home)]))
@@ -118,7 +119,7 @@ def test_names_of_people_are_left_out_unless_asked_for(
 
 
 def test_what_cannot_be_meant_is_refused(
-    tracekit: Run, run: Path, tmp_path: Path, intervals_xml: Callable[..., str]
+    tracekit: Any, run: Path, tmp_path: Path, intervals_xml: Callable[..., str]
 ) -> None:
     export = tmp_path / "a.xml"
     export.write_text(intervals_xml([]))
@@ -129,26 +130,21 @@ def test_what_cannot_be_meant_is_refused(
         ((export, "--to", "chrome"), "--to converts a run"),
         ((export,), ".parquet"),
     ):
-        ran = tracekit("convert", *arguments)
-        assert ran.code == 2
-        assert said in ran.err
+        assert_error(tracekit("convert", *arguments), 2, said)
 
 
 def test_a_run_without_stacks_has_none_to_convert(
-    tracekit: Run, imported: Path, tmp_path: Path
+    tracekit: Any, imported: Path, tmp_path: Path
 ) -> None:
     ran = tracekit("convert", imported, tmp_path / "out.json", "--to", "speedscope")
-    assert ran.code == 3
-    assert "no samples of threads" in ran.err
+    assert_error(ran, 3, "no samples of threads")
     assert not (tmp_path / "out.json").exists()
 
 
 def test_a_place_that_cannot_be_written_to_loses_nothing(
-    tracekit: Run, run: Path, tmp_path: Path
+    tracekit: Any, run: Path, tmp_path: Path
 ) -> None:
-    ran = tracekit("convert", run, tmp_path, "--to", "chrome")
-    assert ran.code == 3
-    assert "is a folder" in ran.err
+    assert_error(tracekit("convert", run, tmp_path, "--to", "chrome"), 3, "is a folder")
     (tmp_path / "taken").write_text("kept")
     ran = tracekit("convert", run, tmp_path / "taken", "--to", "parquet")
     assert ran.code == 2

@@ -1,43 +1,41 @@
-"""`tracekit batch`: from the command line to the data set and the page."""
+"""`tracekit batch`: from the command line to the data set and the page; how far it is."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import fsspec
 import psutil
 import pytest
+from distributed import LocalCluster
 
-from many_recordings import GPU, exports, run
+from command_line import assert_error
+from many_recordings import GPU, exports, many, run
 from odd_filesystems import DeadlyFileSystem, EndlessFileSystem
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.files import legible
 from tracekit.base.locks import opened, taken
 from tracekit.base.processes import kill_group
-from tracekit.fleet.batch.batch import BatchPlan, run_batch
-from tracekit.fleet.batch.results import Results
+from tracekit.fleet.batch.batch import BatchPlan, Tally, run_batch
+from tracekit.fleet.batch.results import BatchRow, Results
 
-Run = Callable[..., Any]
 # As Python calls a file whose name is not UTF-8; a Mac has none.
 NO_TEXT = "bad\udcff" if sys.platform != "darwin" else "bad"
 
 
-def states(out: Path) -> dict[str, str]:
-    rows = Results(out / "results").rows()
-    return {Path(row.recording).name: row.state for row in rows}
-
-
-def finished(out: Path) -> dict[str, str]:
-    rows = Results(out / "results").rows("finished")
-    return {Path(row.recording).name: row.finished for row in rows}
+def rows_of(out: Path, column: str = "state") -> dict[str, str]:
+    rows = Results(out / "results").rows(column)
+    return {Path(row.recording).name: getattr(row, column) for row in rows}
 
 
 @pytest.mark.processes
-def test_a_batch_goes_on_where_it_ended(tracekit: Run, tmp_path: Path) -> None:
+def test_a_batch_goes_on_where_it_ended(tracekit: Any, tmp_path: Path) -> None:
     """One start of workers after the other takes seconds, so this is one long story."""
     folder, out = tmp_path / "traces", tmp_path / "out"
     for seed in (1, 2):
@@ -52,15 +50,19 @@ def test_a_batch_goes_on_where_it_ended(tracekit: Run, tmp_path: Path) -> None:
     assert "3 sources: 2 analysed, 1 failed." in ran.err
     assert "recording.json cannot be read" in ran.err
     assert "1 of 3 sources could not be analysed." in ran.err
-    assert states(out) == {"r1": "ok", "r2": "ok", legible(NO_TEXT): "failed"}
+    assert rows_of(out) == {"r1": "ok", "r2": "ok", legible(NO_TEXT): "failed"}
     assert len(list((out / "tables" / "gpu_intervals").iterdir())) == 2
-    assert sorted(one.name for one in out.iterdir()) == [".lock", "index.html", "results", "tables"]
-    first = finished(out)
+    assert sorted(path.name for path in out.iterdir()) == [
+        ".lock",
+        "index.html",
+        "results",
+        "tables",
+    ]
+    first = rows_of(out, "finished")
 
     again = tracekit(*words, "--tables", "gpu_intervals")
-    assert again.code == 3
-    assert "3 sources: 0 analysed, 2 done before, 1 failed before." in again.err
-    assert finished(out) == first
+    assert_error(again, 3, "3 sources: 0 analysed, 2 done before, 1 failed before.")
+    assert rows_of(out, "finished") == first
 
     (folder / "r1" / "exports" / "more.xml").write_text("<trace-toc/>")
     export = folder / "r2" / "exports" / "metal-gpu-intervals.xml"
@@ -68,7 +70,7 @@ def test_a_batch_goes_on_where_it_ended(tracekit: Run, tmp_path: Path) -> None:
     changed = tracekit(*words, "--tables", "gpu_intervals", "--retry-failed")
     assert "3 sources: " in changed.err
     assert "before" not in changed.err
-    assert all(at != first[name] for name, at in finished(out).items())
+    assert all(at != first[name] for name, at in rows_of(out, "finished").items())
     assert len(list((out / "tables" / "gpu_intervals").iterdir())) < 2
 
 
@@ -131,7 +133,7 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
     assert ran.stderr.startswith("130: Interrupted: 5 of 8")
     assert "index.html shows what was done. The same command goes on from there." in ran.stderr
     assert "Traceback" not in ran.stderr
-    assert list(states(tmp_path / "out").values()) == ["ok"] * 5
+    assert list(rows_of(tmp_path / "out").values()) == ["ok"] * 5
     assert (tmp_path / "out" / "index.html").exists()
     assert not list((tmp_path / "out").glob(".work-*"))
 
@@ -170,28 +172,19 @@ def test_a_batch_whose_workers_still_start_is_ended_at_once(tmp_path: Path) -> N
     assert batch.returncode == 130, reported
     assert reported.startswith("error: Interrupted: 0 of 1")
     assert "Traceback" not in reported
-    workers = {int(one) for one in starting.read_text().split()}
-    assert not [one for one in workers if psutil.pid_exists(one)]
-    assert sorted(one.name for one in out.iterdir()) == [".lock", "index.html"]
+    assert not any(psutil.pid_exists(int(number)) for number in starting.read_text().split())
+    assert sorted(path.name for path in out.iterdir()) == [".lock", "index.html"]
     again = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert (again.returncode, states(out)) == (0, {"1": "ok"}), again.stderr
+    assert (again.returncode, rows_of(out)) == (0, {"1": "ok"}), again.stderr
 
 
-@pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_place_that_is_no_batchs_is_left_alone(tmp_path: Path, what: str) -> None:
+def test_a_place_that_is_no_batchs_or_anothers_is_left_alone(tmp_path: Path) -> None:
     run(tmp_path / "run", 1, {GPU})
-    out = tmp_path / "out"
-    if what == "file":
-        out.write_text("mine")
-    else:
-        out.mkdir()
-        (out / "mine").write_text("mine")
-    with pytest.raises(UsageError, match="is not the folder of a batch"):
-        run_batch(BatchPlan((str(tmp_path / "run"),), out))
-
-
-def test_two_batches_do_not_share_a_folder(tmp_path: Path) -> None:
-    run(tmp_path / "run", 1, {GPU})
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "mine").write_text("mine")
+    for place in (tmp_path / "folder", tmp_path / "folder" / "mine"):
+        with pytest.raises(UsageError, match="is not the folder of a batch"):
+            run_batch(BatchPlan((str(tmp_path / "run"),), place))
     lock = tmp_path / "out" / ".lock"
     with opened(lock, "") as handle:
         taken(handle, lock)
@@ -199,17 +192,14 @@ def test_two_batches_do_not_share_a_folder(tmp_path: Path) -> None:
             run_batch(BatchPlan((str(tmp_path / "run"),), tmp_path / "out"))
 
 
-def test_a_wrong_call_is_said(tracekit: Run, tmp_path: Path) -> None:
+def test_a_wrong_call_is_said(tracekit: Any, tmp_path: Path) -> None:
     both = ("--scheduler", "tcp://127.0.0.1:1", "--workers", "2")
     ran = tracekit("batch", tmp_path, "--output", tmp_path / "out", *both)
-    assert ran.code == 2
-    assert "Give one of them." in ran.err
+    assert_error(ran, 2, "Give one of them.")
     ran = tracekit("batch", tmp_path / "gone", "--output", tmp_path / "out")
-    assert ran.code == 2
-    assert "gone does not exist" in ran.err
+    assert_error(ran, 2, "gone does not exist")
     ran = tracekit("batch", tmp_path, "--output", tmp_path / "out")
-    assert ran.code == 3
-    assert "There is no recording in" in ran.err
+    assert_error(ran, 3, "There is no recording in")
     assert not (tmp_path / "out").exists()
 
 
@@ -220,10 +210,64 @@ def test_a_scheduler_that_is_not_there_is_said(
     monkeypatch.setattr("tracekit.fleet.batch.workers._PATIENCE", 0.2)
     (tmp_path / "out" / ".work-of-a-killed-one" / "run").mkdir(parents=True)
     (tmp_path / "out" / ".lock").touch()
+    plan = BatchPlan((str(tmp_path / "run"),), tmp_path / "out", scheduler="tcp://127.0.0.1:9")
     with pytest.raises(ToolError, match=r"No scheduler answers at tcp://127\.0\.0\.1:9"):
-        run_batch(
-            BatchPlan((str(tmp_path / "run"),), tmp_path / "out", scheduler="tcp://127.0.0.1:9")
-        )
+        run_batch(plan)
     with pytest.raises(UsageError, match="nonsense"):
-        run_batch(BatchPlan((str(tmp_path / "run"),), tmp_path / "out", scheduler="nonsense"))
+        run_batch(replace(plan, scheduler="nonsense"))
     assert os.listdir(tmp_path / "out") == [".lock"]  # noqa: PTH208
+
+
+NUMBER = 1_000
+
+
+@pytest.mark.campaign
+def test_a_thousand_recordings_are_there_once_though_a_worker_is_killed(tmp_path: Path) -> None:
+    made = many(tmp_path / "recordings", NUMBER)
+    killed: list[int] = []
+    places = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    places |= {"local_directory": str(tmp_path / "scratch")}
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **places) as cluster:
+
+        def kill_midway(text: str) -> None:
+            if text.startswith("400 of") and not killed:
+                killed.append(cluster.workers[0].pid)
+                os.kill(killed[0], signal.SIGKILL)
+
+        words, address = (str(tmp_path / "recordings"),), cluster.scheduler_address
+        tally, _ = run_batch(BatchPlan(words, tmp_path / "out", scheduler=address), kill_midway)
+        assert killed
+        assert cluster.workers[0].pid not in killed  # another took its place
+
+    assert (tally.done, tally.failed) == (NUMBER, 0)
+    rows = Results(tmp_path / "out" / "results").rows("metrics")
+    assert Counter(row.recording for row in rows) == Counter(map(str, made))
+    assert {row.state for row in rows} == {"ok"}
+    busy = [row.metrics["gpu_busy"] for row in rows if "gpu_busy" in row.metrics]
+    assert len(busy) == NUMBER / 20
+    assert len(set(busy)) > NUMBER / 40
+
+
+GOOD = BatchRow("a", "a", "a", "", "run", "ok")
+BAD = BatchRow("b", "b", "b", "", "run", "failed", error="No.", hint="Do.")
+
+
+def test_the_pace_says_how_long_it_will_take_once_it_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Tally(1_200, kept=1_000, failed_before=1).words() == "1,001 of 1,200 · 1 failed"
+    tally = Tally(15, kept=2, failed_before=1, began=100.0)
+    for rows in ((GOOD,), (GOOD, GOOD), (BAD,), (GOOD,)):
+        tally.add(rows)
+    monkeypatch.setattr(time, "monotonic", lambda: 101.0)
+    assert tally.words() == "7 of 15 · 2 failed · 4 per s · 2 s left"
+    monkeypatch.setattr(time, "monotonic", lambda: 180.0)
+    assert tally.words() == "7 of 15 · 2 failed · 20 s each · 3 min left"
+
+
+def test_only_the_first_failures_are_kept() -> None:
+    tally = Tally(100)
+    for number in range(50):
+        tally.add((replace(BAD, recording=f"b{number}"),))
+    assert tally.failures == [(f"b{number}", "No.", "Do.") for number in range(10)]
+    assert (tally.failed, tally.all_failed, tally.done) == (50, 50, 0)

@@ -1,5 +1,6 @@
 """The page over a batch, and how numbers are spread over its recordings."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,10 +18,6 @@ def entry(name: str, *found: RowFinding, **facts: Any) -> BatchRow:
     return BatchRow(name, "k", "k", "", "run", "ok", findings=found, **facts)
 
 
-def finding(rule: str, severity: str, message: str, saving: float | None = None) -> RowFinding:
-    return RowFinding(rule, severity, message, "", saving)
-
-
 def failed(name: str, error: str, hint: str = "") -> BatchRow:
     return BatchRow(name, "k", "k", "", "run", "failed", error, hint)
 
@@ -33,23 +30,17 @@ def words(element: Any) -> str:
     return " ".join(" ".join(element.itertext()).split())
 
 
-WARNING = finding("bubbles", "warning", "The GPU idles.", 2.0)
-ERROR = finding("capture-empty", "error", "Nothing was recorded.")
+WARNING = RowFinding("bubbles", "warning", "The GPU idles.", "", 2.0)
+ERROR = RowFinding("capture-empty", "error", "Nothing was recorded.", "", None)
 
 
 def test_what_failed_comes_first_then_the_worst() -> None:
-    tree = page(
-        entry("clean"),
-        entry("small", finding("bubbles", "warning", "It idles.", 1.0)),
-        entry("large", WARNING),
-        entry("void", ERROR),
-        failed("bad", "bad cannot be read."),
-    )
+    small, large = entry("small", replace(WARNING, saving=1.0)), entry("large", WARNING)
+    tree = page(entry("clean"), small, large, entry("void", ERROR), failed("bad", "It is cut."))
     names = tree.xpath("//table[@class='runs']/tbody/tr/th/b/text()")
     assert names == ["bad", "void", "large", "small", "clean"]
-    assert "5 recordings · 1 failed · 3 with findings · 1 without" in words(
-        tree.xpath("//header")[0]
-    )
+    [header] = tree.xpath("//header")
+    assert "5 recordings · 1 failed · 3 with findings · 1 without" in words(header)
 
 
 def test_findings_are_counted_over_all_recordings() -> None:
@@ -97,25 +88,20 @@ def test_nothing_of_a_recording_becomes_markup(place: str) -> None:
     hostile = {
         "name": entry(HOSTILE),
         "error": failed("a", HOSTILE, HOSTILE),
-        "message": entry("a", finding(HOSTILE, "warning", HOSTILE)),
+        "message": entry("a", replace(WARNING, rule=HOSTILE, message=HOSTILE)),
         "device": entry("a", device=HOSTILE),
     }
     assert page(hostile[place]).xpath("count(//script)") == 0
 
 
-def row(number: int, **metrics: float) -> BatchRow:
-    return BatchRow(str(number), "k", "k", "", "run", "ok", metrics=metrics)
-
-
 def recordings(name: str, *values: float) -> list[BatchRow]:
-    return [row(at, **{name: value}) for at, value in enumerate(values)]
+    return [entry(str(at), metrics={name: value}) for at, value in enumerate(values)]
 
 
-@pytest.mark.parametrize("values", [(0.01, 0.02), (-3.0, 5e12), (0.002, 0.004), (0.0, 1.0)])
+@pytest.mark.parametrize("values", [(0.01, 0.02), (-3.0, 5e12), (0.0, 1.0)])
 def test_numbers_of_any_size_have_an_axis(values: tuple[float, ...]) -> None:
     [chart] = spreads(recordings("idle_ratio", *values))
-    assert chart.x.low == min(values)
-    assert chart.x.high == max(values)
+    assert (chart.x.low, chart.x.high) == (min(values), max(values))
     assert all(min(values) <= mark <= max(values) for mark in chart.x.marks)
     assert svg(chart).count("<title>") == 1
 
@@ -126,8 +112,7 @@ def test_what_is_the_same_in_all_is_not_drawn(values: tuple[float, ...]) -> None
 
 
 def test_what_matters_most_comes_first_and_not_everything_comes() -> None:
-
-    entries = [row(n, **dict.fromkeys(METRICS, float(n))) for n in range(3)]
+    entries = [entry(str(n), metrics=dict.fromkeys(METRICS, float(n))) for n in range(3)]
     drawn = [chart.title for chart in spreads(entries)]
     assert len(drawn) == MOST_CHARTS
     assert drawn[:3] == ["Tokens per second", "Step p50", "Step p99"]

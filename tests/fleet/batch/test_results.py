@@ -30,27 +30,15 @@ ROW = BatchRow(
 )
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return Results(tmp_path / "results")
-
-
-def test_what_is_written_again_is_there_once(results: Results) -> None:
+def test_what_is_written_again_is_there_once_and_what_is_damaged_is_not(tmp_path: Path) -> None:
+    results = Results(tmp_path / "results")
     results.write((ROW, replace(ROW, key="k-2")))
     results.write((replace(ROW, stamp="s2", state="failed"),))
     other = replace(ROW, source="other", key="other")
     results.write((other, replace(other, key="other-2", state="failed")))
     assert [row.stamp for row in results.rows()] == ["s2", "s1", "s1"]
-    assert results.known() == {
-        "k": ("s2", True),
-        "other": ("s1", False),
-    }
-
-
-def test_a_damaged_file_is_as_if_it_were_not_there(results: Results) -> None:
-    results.write((ROW,))
     (results.folder / "x.parquet").write_bytes(b"PAR1 nonsense")
-    assert list(results.known()) == ["k"]
+    assert results.known() == {"k": ("s2", True), "other": ("s1", False)}
     assert Results(results.folder / "nothing").known() == {}
 
 
@@ -69,20 +57,10 @@ def test_whatever_a_row_holds_comes_back(
     assert (read["warnings"], read["duration"]) == (warnings, duration)
 
 
-@pytest.mark.parametrize(
-    ("words", "wanted"),
-    [
-        ("none", ()),
-        ("", ()),
-        ("all", ("all",)),
-        ("steps, gpu_intervals,steps", ("gpu_intervals", "steps")),
-    ],
-)
-def test_a_list_of_tables_is_understood(words: str, wanted: tuple[str, ...]) -> None:
-    assert wanted_tables(words) == wanted
-
-
-def test_a_table_that_there_cannot_be_is_refused_with_what_is_near() -> None:
+def test_a_list_of_tables_is_understood_or_refused_with_what_is_near() -> None:
+    assert wanted_tables("none") == wanted_tables("") == ()
+    assert wanted_tables("all") == ("all",)
+    assert wanted_tables("steps, gpu_intervals,steps") == ("gpu_intervals", "steps")
     with pytest.raises(UsageError, match="There is no table 'gpu_interval'") as raised:
         wanted_tables("steps,gpu_interval")
     assert "gpu_intervals" in raised.value.hint
@@ -96,6 +74,8 @@ def test_only_tables_of_that_recording_that_were_not_kept_again_are_removed(tmp_
         (tmp_path / "tables" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tables" / name).write_text("")
     forget_tables(tmp_path, "k", ("steps",))
-    left = sorted(str(one.relative_to(tmp_path / "tables")) for one in tmp_path.rglob("*.parquet"))
+    left = sorted(
+        str(file.relative_to(tmp_path / "tables")) for file in tmp_path.rglob("*.parquet")
+    )
     assert left == ["gaps/k-2.parquet", "steps/k.parquet"]
     forget_tables(tmp_path / "nowhere", "k")

@@ -1,15 +1,25 @@
-"""Recordings below folders, patterns and URLs: which files matter, and whether they changed."""
+"""Recordings below folders, patterns and URLs: which files matter, whether they changed."""
 
 import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import fsspec
 import pytest
 
-from tracekit.base.errors import UsageError
-from tracekit.fleet.batch.sources import RecordingSource, sources_of
+from odd_filesystems import LyingFileSystem
+from tracekit.base.errors import InputError, UsageError
+from tracekit.fleet.batch.sources import (
+    RecordingSource,
+    absolute,
+    place_of,
+    scheme,
+    shown,
+    sources_of,
+)
 
+fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
 TOC = "<?xml version='1.0'?><trace-toc></trace-toc>"
 
 
@@ -38,7 +48,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(*words: str) -> list[tuple[str, str]]:
-    return [(one.place.name, one.form.value) for one in sources_of(words)]
+    return [(source.place.name, source.form.value) for source in sources_of(words)]
 
 
 def test_a_folder_is_looked_through(tree: Path) -> None:
@@ -68,20 +78,14 @@ def test_patterns_are_understood(tree: Path, words: str, names: list[str]) -> No
 
 def test_nothing_within_a_bundle_is_looked_for(tree: Path) -> None:
     (tree / "t" / "a.trace" / "toc.xml").write_text(TOC)
-    assert [name for name, _ in found("t/**/toc.xml")] == [
-        "t/exports/toc.xml",
-        "t/run/exports/toc.xml",
-    ]
+    names = [name for name, _ in found("t/**/toc.xml")]
+    assert names == ["t/exports/toc.xml", "t/run/exports/toc.xml"]
 
 
-def test_each_recording_is_there_once(tree: Path) -> None:
+def test_each_recording_is_there_once_by_its_name_or_a_pattern(tree: Path) -> None:
     assert len(found("t", "t/run", str(tree / "t" / "a.trace"), "t/*.trace")) == 5
-
-
-def test_a_name_with_wildcards_in_it_is_a_name(tree: Path) -> None:
-    (tree / "x[1].trace").mkdir()
-    (tree / "x[1].trace" / "open.creq").write_text("1")
-    assert found("x[1].trace") == [("x[1].trace", "bundle")]
+    (tree / "t" / "a.trace").rename(tree / "x[1].trace")
+    assert found("x[1].trace") == [("x[1].trace", "bundle")], "it is a name"
 
 
 def test_an_archive_is_looked_through(tree: Path) -> None:
@@ -97,13 +101,18 @@ def test_an_archive_is_looked_through(tree: Path) -> None:
     ]
 
 
-def test_what_is_no_recording_is_refused_by_name(tree: Path) -> None:
-    with pytest.raises(UsageError, match=r"nothing\.txt is no recording"):
-        found("t/exports/more/nothing.txt")
-    with pytest.raises(UsageError, match="t/gone does not exist"):
-        found("t/gone")
-    with pytest.raises(UsageError, match=r"t/\*\*\.trace is no pattern"):
-        found("t/**.trace")
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("t/exports/more/nothing.txt", r"nothing\.txt is no recording"),
+        ("t/gone", "t/gone does not exist"),
+        ("t/**.trace", r"t/\*\*\.trace is no pattern"),
+        ("nope://x", "nope://x is no source: Protocol not known: nope"),
+    ],
+)
+def test_what_is_no_recording_is_refused_by_name(tree: Path, words: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        found(words)
 
 
 def test_a_runs_folder_may_be_called_like_a_bundle(tree: Path) -> None:
@@ -176,19 +185,58 @@ def test_the_stamp_changes_with_the_files(tmp_path: Path, change: Callable[[Path
     assert source.stamp("") != before
 
 
-def test_the_stamp_changes_with_what_is_asked_but_not_with_what_does_not_matter(
-    tmp_path: Path,
+def test_the_stamp_is_of_what_is_asked_and_the_key_of_the_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = made(tmp_path / "e", "toc.xml")
     before = source.stamp("a")
     assert source.stamp("b") != before
     (tmp_path / "e" / "notes.md").write_text("x")
-    assert source.stamp("a") == before
-
-
-def test_the_key_is_that_of_the_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = made(tmp_path / "e", "toc.xml").key
+    assert source.stamp("a") == before, "a file that does not matter"
     monkeypatch.chdir(tmp_path)
-    [source] = sources_of(["./e/../e"])
-    assert source.key == key
-    assert made(tmp_path / "f", "toc.xml").key != key
+    [same] = sources_of(["./e/../e"])
+    assert same.key == source.key != made(tmp_path / "f", "toc.xml").key
+
+
+def test_a_store_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        place_of(f"zip://x::{tmp_path}/nothing.zip")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/etc/passwd", "HERE/../x", "HERE/a/../../x", "HERE/./a", "HEREx/a", "HERE//a", "HERE/a\\b"],
+)
+def test_a_listing_that_leads_elsewhere_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LyingFileSystem, "names", (name,))
+    place = place_of("lying://box/run.trace")
+    for listing in (place.below, place.listed):
+        with pytest.raises(InputError, match="which is no path below it"):
+            listing()
+
+
+@pytest.mark.parametrize(
+    ("words", "reported"),
+    [
+        ("s3://key:secret@bucket/x", "s3://bucket/x"),
+        ("https://host/a.trace.zip?X-Signature=abc", "https://host/a.trace.zip"),
+        ("zip://a/*.x::https://u:p@host/all.zip?sig=1", "zip://a/*.x::https://host/all.zip"),
+        ("s3://bucket/run?.trace", "s3://bucket/run?.trace"),
+        ("zip://::all.zip", "zip://::all.zip"),
+        ("gs://bucket/folder/", "gs://bucket/folder"),
+        ("runs/a b", "runs/a b"),
+    ],
+)
+def test_a_url_is_shown_without_its_secrets(words: str, reported: str) -> None:
+    assert shown(words) == reported
+
+
+def test_an_archive_of_this_machine_is_the_same_from_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert absolute("zip://a::x.zip") == f"zip://a::{tmp_path.resolve()}/x.zip"
+    assert absolute("zip://a::s3://b/x.zip") == "zip://a::s3://b/x.zip"
+    assert (scheme("s3://b"), scheme("a/b")) == ("s3://", "")

@@ -1,6 +1,7 @@
 """The workers of a batch, in this process where that will do."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,6 @@ from distributed import LocalCluster
 
 from many_recordings import GPU, exports, run
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.fleet.batch import workers as workers_module
 from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.batch import BatchPlan, run_batch
 from tracekit.fleet.batch.sources import sources_of
@@ -18,15 +18,9 @@ from tracekit.fleet.batch.workers import Analyst, local_workers, workers_of
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     """A cluster with one worker, a thread of this process."""
-    with LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        processes=False,
-        protocol="tcp",
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        local_directory=str(tmp_path / "scratch"),
-    ) as made:
+    places = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "protocol": "tcp"}
+    places |= {"local_directory": str(tmp_path / "scratch")}
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, **places) as made:
         yield made
 
 
@@ -66,11 +60,9 @@ def test_two_processes_share_the_recordings(tmp_path: Path) -> None:
 def test_workers_with_another_version_are_refused(
     cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers_module, "version", lambda _: "9.9")
-    with (
-        pytest.raises(ToolError, match=r"has tracekit .*; this machine has 9\.9") as raised,
-        workers_of(cluster.scheduler_address, 1.0, None),
-    ):
+    monkeypatch.setattr("tracekit.fleet.batch.workers.version", lambda _: "9.9")
+    unlike = pytest.raises(ToolError, match=r"has tracekit .*; this machine has 9\.9")
+    with unlike as raised, workers_of(cluster.scheduler_address, 1.0, None):
         pass
     assert raised.value.hint == "Install tracekit 9.9 where workers run."
 
@@ -79,10 +71,8 @@ def test_workers_that_cannot_keep_tables_are_refused(cluster: LocalCluster, tmp_
     (tmp_path / "seen").touch()
     with workers_of(cluster.scheduler_address, 1.0, tmp_path / "seen"):
         pass
-    with (
-        pytest.raises(UsageError, match="cannot keep tables"),
-        workers_of(cluster.scheduler_address, 1.0, tmp_path / "elsewhere" / "unseen"),
-    ):
+    unseen = workers_of(cluster.scheduler_address, 1.0, tmp_path / "elsewhere" / "unseen")
+    with pytest.raises(UsageError, match="cannot keep tables"), unseen:
         pass
 
 
@@ -91,9 +81,8 @@ def test_a_cluster_analyses_what_its_workers_see(cluster: LocalCluster, tmp_path
     for seed in range(3):
         run(tmp_path / "traces" / f"{seed}", seed, {GPU})
     words, out = (str(tmp_path / "traces"),), tmp_path / "out"
-    choices = Choices(tables=("gpu_intervals",))
-    address = cluster.scheduler_address
-    tally, _ = run_batch(BatchPlan(words, out, scheduler=address, choices=choices))
+    plan = BatchPlan(words, out, scheduler=cluster.scheduler_address)
+    tally, _ = run_batch(replace(plan, choices=Choices(tables=("gpu_intervals",))))
     assert (tally.done, tally.failed) == (3, 0)
     assert len(list((out / "tables" / "gpu_intervals").iterdir())) == 3
 
@@ -109,9 +98,8 @@ def test_a_scheduler_that_goes_away_ends_the_batch_in_words(
         if text.startswith("1 of"):
             cluster.close()
 
-    plan = BatchPlan(
-        (str(tmp_path / "traces"),), tmp_path / "out", scheduler=cluster.scheduler_address
-    )
+    words, address = (str(tmp_path / "traces"),), cluster.scheduler_address
+    plan = BatchPlan(words, tmp_path / "out", scheduler=address)
     with pytest.raises(ToolError, match="The scheduler is gone") as raised:
         run_batch(plan, leave)
     assert "the same command goes on from there" in raised.value.hint

@@ -56,11 +56,8 @@ def two_runs(run: Callable[..., Path]) -> Path:
     return run("b", [(5, 100, 7, "python3"), (200, 7, 420, "WindowServer")]).parent
 
 
-Ask = Callable[..., list[dict[str, Any]]]
-
-
 @pytest.fixture
-def ask() -> Ask:
+def ask() -> Callable[..., list[dict[str, Any]]]:
     """Ask, and return the answer's rows; warnings are appended to a list that is given."""
 
     def answer(sql: str, *paths: Path, warnings: list[str] | None = None) -> list[dict[str, Any]]:

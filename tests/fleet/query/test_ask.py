@@ -1,29 +1,29 @@
-"""Questions over several runs, and what is said of runs that do not answer."""
+"""Questions over several runs: what may be asked, answers, and what is said of what has none."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
 
 from tracekit.analysis.scope import families
-from tracekit.base.errors import RecordingError, UsageError
+from tracekit.base.errors import InputError, RecordingError, TracekitError, UsageError
+from tracekit.fleet.query.ask import missing_table, refusal, require_question
+from tracekit.fleet.query.views import LeftOut
 
-Ask = Callable[..., list[dict[str, Any]]]
-Make = Callable[..., Path]
 
-
-def test_a_table_has_the_rows_of_all_runs_with_their_names_first(two_runs: Path, ask: Ask) -> None:
+def test_a_table_has_the_rows_of_all_runs_with_their_names_first(two_runs: Path, ask: Any) -> None:
     rows = ask("select * from gpu_intervals order by run, start", two_runs)
     assert list(rows[0])[:4] == ["run", "run_path", "start", "duration"]
-    assert [(one["run"], one["start"], one["duration"]) for one in rows] == [
+    assert [(row["run"], row["start"], row["duration"]) for row in rows] == [
         *(("a", 0, 10), ("a", 20, 30), ("a", 50, 1)),
         *(("b", 5, 100), ("b", 200, 7)),
     ]
-    assert {one["run_path"] for one in rows} == {str(two_runs / "a"), str(two_runs / "b")}
-    assert [one["target"] for one in rows] == [True, True, False, True, False]
+    assert {row["run_path"] for row in rows} == {str(two_runs / "a"), str(two_runs / "b")}
+    assert [row["target"] for row in rows] == [True, True, False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -40,19 +40,13 @@ def test_a_table_has_the_rows_of_all_runs_with_their_names_first(two_runs: Path,
         "with runs as (select 1 as run) select count(*) n from gpu_intervals, runs",
     ],
 )
-def test_a_table_is_found_wherever_it_is_named(sql: str, two_runs: Path, ask: Ask) -> None:
+def test_a_table_is_found_wherever_it_is_named(sql: str, two_runs: Path, ask: Any) -> None:
     assert ask(sql, two_runs) == [{"n": 5}]
 
 
-def test_equal_work_has_one_family(ask: Ask, two_runs: Path) -> None:
-    labels = [
-        "Command Buffer 0:Gemm      ( python3 (4711) )  0xee6b2803",
-        "  spaced\t",
-        "",
-        "0xff",
-        "a ( b ) ",
-        "it's",
-    ]
+def test_equal_work_has_one_family(ask: Any, two_runs: Path) -> None:
+    labels = ["Command Buffer 0:Gemm      ( python3 (4711) )  0xee6b2803", "  spaced\t", ""]
+    labels += ["0xff", "a ( b ) ", "it's"]
     _, names = families(pd.Series(labels))
     for label, name in zip(labels, names, strict=True):
         quoted = label.replace("'", "''")
@@ -60,7 +54,7 @@ def test_equal_work_has_one_family(ask: Ask, two_runs: Path) -> None:
     assert ask("select family(null) f", two_runs) == [{"f": "unlabelled"}]
 
 
-def test_a_damaged_run_is_named_and_the_others_answer(two_runs: Path, ask: Ask) -> None:
+def test_a_damaged_run_is_named_and_the_others_answer(two_runs: Path, ask: Any) -> None:
     (two_runs / "b" / "recording.json").write_text("{")
     said: list[str] = []
     assert ask("select distinct run from gpu_intervals", two_runs, warnings=said) == [{"run": "a"}]
@@ -70,31 +64,27 @@ def test_a_damaged_run_is_named_and_the_others_answer(two_runs: Path, ask: Ask) 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names of files are text there")
 def test_a_run_whose_name_is_no_text_is_named_and_the_others_answer(
-    two_runs: Path, ask: Ask
+    two_runs: Path, ask: Any
 ) -> None:
     (two_runs / "a").rename(two_runs / "a\udcff")
-    warnings: list[str] = []
-    assert ask("select distinct run from gpu_intervals", two_runs, warnings=warnings) == [
-        {"run": "b"}
-    ]
-    assert warnings[0].startswith(r"gpu_intervals of a\udcff is left out: ")
-    assert warnings[0].endswith("is no text in UTF-8.")
-    states = ask("select run, state from runs order by run", two_runs)
-    assert [tuple(one.values()) for one in states] == [
-        *((r"a\udcff", "unreadable"), ("b", "not analyzed"))
-    ]
+    said: list[str] = []
+    assert ask("select distinct run from gpu_intervals", two_runs, warnings=said) == [{"run": "b"}]
+    assert said[0].startswith(r"gpu_intervals of a\udcff is left out: ")
+    assert said[0].endswith("is no text in UTF-8.")
+    states = ask("select state from runs order by run", two_runs)
+    assert states == [{"state": "unreadable"}, {"state": "not analyzed"}]
 
 
-def test_what_a_reader_says_is_said_each_time(two_runs: Path, ask: Ask) -> None:
+def test_what_a_reader_says_is_said_each_time(two_runs: Path, ask: Any) -> None:
     export = two_runs / "b" / "exports" / "gpu.xml"
     export.write_bytes(export.read_bytes()[:-80])
     for _ in range(2):
         said: list[str] = []
         ask("select count(*) from gpu_intervals", two_runs, warnings=said)
-        assert any(one.startswith("gpu_intervals of b: ") for one in said), said
+        assert any(words.startswith("gpu_intervals of b: ") for words in said), said
 
 
-def test_a_run_without_the_table_is_named(two_runs: Path, ask: Ask) -> None:
+def test_a_run_without_the_table_is_named(two_runs: Path, ask: Any) -> None:
     export = two_runs / "b" / "exports" / "gpu.xml"
     export.write_text(export.read_text().replace("metal-gpu-intervals", "unheard-of"))
     said: list[str] = []
@@ -102,7 +92,7 @@ def test_a_run_without_the_table_is_named(two_runs: Path, ask: Ask) -> None:
     assert said[0] == "gpu_intervals of b is left out: there is none."
 
 
-def test_a_table_that_no_run_has_is_said_with_what_it_is_made_of(two_runs: Path, ask: Ask) -> None:
+def test_a_table_that_no_run_has_is_said_with_what_it_is_made_of(two_runs: Path, ask: Any) -> None:
     with pytest.raises(RecordingError, match="No run has a table gpu_counters") as raised:
         ask("select * from gpu_counters", two_runs)
     assert raised.value.hint.startswith("It is made of ")
@@ -121,7 +111,7 @@ def test_a_table_that_no_run_has_is_said_with_what_it_is_made_of(two_runs: Path,
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(
-    sql: str, said: str, hint: str, two_runs: Path, ask: Ask
+    sql: str, said: str, hint: str, two_runs: Path, ask: Any
 ) -> None:
     with pytest.raises(UsageError) as raised:
         ask(sql, two_runs)
@@ -130,7 +120,141 @@ def test_what_cannot_be_answered_is_one_sentence(
     assert hint in raised.value.hint
 
 
-def test_a_folder_whose_name_is_a_pattern_is_read(run: Make, ask: Ask) -> None:
+def test_a_folder_whose_name_is_a_pattern_is_read(run: Any, ask: Any) -> None:
     folder = run("it's a [1]* {b}", [(0, 10, 7, "python3")])
     rows = ask("select run, start from gpu_intervals", folder)
     assert rows == [{"run": "it's a [1]* {b}", "start": 0}]
+
+
+@pytest.fixture
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select 1",
+        "-- a word before\nselect 'ä' /* and within */;",
+        "with a as (select 1) select * from a",
+        "from a",
+        "describe a",
+        "pivot a on b using sum(c)",
+        "with x as (pivot y on z using sum(q)) select 1",
+        "unpivot a on b into name n value v",
+        "explain select 1",
+        "explain analyze select 1",
+        "EXPLAIN ANALYZE pivot a on b using sum(c)",
+    ],
+)
+def test_what_reads_is_a_question(sql: str, connection: duckdb.DuckDBPyConnection) -> None:
+    require_question(connection, sql)
+
+
+REFUSED, LISTS = "is refused: a query reads", "is not answered: tables are made"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "copy (select 1) to 'x.csv'",
+        "explain analyze copy (select 1) to 'x.csv'",
+        "/* */ explain /* */ analyze -- \n copy (select 1) to 'x.csv'",
+        "create table a as pivot b on c using sum(d)",
+        "attach 'x.db'",
+        "install httpfs",
+        "set memory_limit = '1TB'",
+        "set lock_configuration = false",
+        "create table a (b int)",
+        "create view gpu_intervals as select 1",
+        "insert into a values (1)",
+        "export database 'x'",
+        "prepare a as select 1",
+        "show tables",
+        "describe",
+        "/* a */ DESCRIBE -- b\n;",
+        "describe all tables",
+    ],
+)
+def test_what_does_more_is_refused(
+    sql: str, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=f"{REFUSED}|{LISTS}"):
+        require_question(connection, sql)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_statement_is_asked_for(connection: duckdb.DuckDBPyConnection) -> None:
+    for sql, number in (("select 1; select 2", 2), (" ;", 0)):
+        with pytest.raises(UsageError, match=f"{number} statements"):
+            require_question(connection, sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select * from read_csv('/etc/passwd')",
+        "select * from '{beside}'",
+        "select * from read_parquet('{beside}')",
+        "select * from read_text('{inside}/../../../{beside}')",
+        "select * from glob('/etc/*')",
+        "select * from 'https://127.0.0.1:9/x.parquet'",
+        "select getenv('HOME')",
+        "select * from query('copy (select 1) to ''x.csv''')",
+    ],
+)
+def test_files_outside_the_runs_are_not_read(
+    sql: str, two_runs: Path, ask: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    beside = tmp_path / "beside.parquet"
+    duckdb.sql("select 1 as secret").write_parquet(str(beside))
+    before = [path for path in sorted(tmp_path.rglob("*")) if "runs" not in path.parts]
+    monkeypatch.chdir(tmp_path)
+    words = sql.format(beside=beside, inside=two_runs / "a" / "tables")
+    with pytest.raises(TracekitError) as raised:
+        ask(words, two_runs)
+    assert "\n" not in raised.value.message
+    after = [path for path in sorted(tmp_path.rglob("*")) if "runs" not in path.parts]
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (duckdb.OutOfMemoryException("Out of Memory Error: a\nb"), InputError, "failed: a b."),
+        (duckdb.IOException("IO Error: cut"), InputError, "The query failed: cut."),
+        (duckdb.PermissionException("Permission Error: no"), UsageError, "is refused: no."),
+        (duckdb.BinderException("Binder Error: so\n\nLINE 1: x\n  ^"), UsageError, "answered: so."),
+        (duckdb.ConversionException("Conversion Error: a!"), UsageError, "cannot be answered: a!"),
+    ],
+)
+def test_an_error_is_one_sentence_of_the_right_class(
+    error: duckdb.Error, kind: type[TracekitError], said: str
+) -> None:
+    put = refusal(error)
+    assert type(put) is kind
+    assert put.message.endswith(said)
+
+
+def test_only_a_missing_table_is_one() -> None:
+    missing = duckdb.CatalogException('Catalog Error: Table with name "a b" does not exist!')
+    assert missing_table(missing) == "a b"
+    function = duckdb.CatalogException("Catalog Error: Scalar Function with name f does not exist!")
+    assert missing_table(function) == ""
+    assert missing_table(duckdb.BinderException("Table with name a does not exist!")) == ""
+
+
+def test_many_runs_are_counted_and_some_named() -> None:
+    left_out = LeftOut()
+    for number in range(30):
+        left_out.note("hangs", f"r{number}")
+        left_out.note("steps", f"r{number}", " is left out: It is cut.")
+        left_out.note("steps", f"r{number}", ": A column is new.")
+    some = ", ".join(f"r{number}" for number in range(12))
+    assert left_out.warnings == (
+        f"hangs of {some} and 18 more is left out: there is none.",
+        f"steps of {some} and 18 more is left out: It is cut.",
+        f"steps of {some} and 18 more: A column is new.",
+    )

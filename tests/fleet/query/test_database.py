@@ -39,10 +39,6 @@ def written(database: Database, sql: str, form: Form) -> bytes:
     return file.getvalue()
 
 
-def as_json(database: Database, sql: str) -> list[dict[str, Any]]:
-    return json.loads(written(database, sql, "json"))
-
-
 def shown(database: Database, sql: str, most: int = 9, *, short: bool = True) -> Any:
     return Answer(database, sql).first(most, short=short)
 
@@ -55,7 +51,7 @@ def test_what_fails_among_later_rows_is_an_error_of_the_question(database: Datab
 
 def test_columns_of_one_name_are_all_there(database: Database) -> None:
     sql = "select 1 as a, 2 as a, 3 as a_1, 4 as b"
-    assert as_json(database, sql) == [{"a": 1, "a_1": 2, "a_1_1": 3, "b": 4}]
+    assert json.loads(written(database, sql, "json")) == [{"a": 1, "a_1": 2, "a_1_1": 3, "b": 4}]
     assert shown(database, sql)[0] == [("1", "2", "3", "4")]
     assert list(Answer(database, sql).types) == ["a", "a_1", "a_1_1", "b"]
     assert named(["a", "a", "a_1"]) == ["a", "a_1", "a_1_1"]
@@ -71,9 +67,6 @@ def test_parquet_keeps_types_and_all_rows(database: Database) -> None:
     big = "select sum(4611686018427387904::bigint) as n from range(3)"
     [row] = pq.read_table(pa.BufferReader(written(database, big, "parquet"))).to_pylist()
     assert row["n"] == 3 * 2**62
-
-
-def test_parquet_refuses_a_number_of_more_digits_than_it_has(database: Database) -> None:
     with pytest.raises(duckdb.ConversionException, match=r"1701\d+ to DECIMAL\(38,0\)"):
         written(database, "select hugeint from test_all_types()", "parquet")
 
@@ -91,9 +84,9 @@ def test_csv_is_read_by_pandas_as_it_was(database: Database) -> None:
 
 
 def test_json_has_an_object_for_each_row(database: Database) -> None:
-    rows = as_json(database, NUMBERS)
+    rows = json.loads(written(database, NUMBERS, "json"))
     assert rows[-1] == {"n": 199_999, "t": "a199999"}
-    [row] = as_json(database, VALUES)
+    [row] = json.loads(written(database, VALUES, "json"))
     assert (row["whole"], row["id"], row["total"]) == (2**53 + 1, 2**64 - 1, 7)
     assert (row["unknown"], row["price"], row["nothing"]) == (None, 1.5, None)
     assert (row["pairs"], row["one"], row["choice"]) == ({"k": 1}, {"x": "y"}, "e")
@@ -110,30 +103,14 @@ def test_cells_are_plain_words(database: Database) -> None:
     sql = "select null a, true b, 1/3 c, ['x'] d, chr(27) || '[31m' || chr(10) e"
     assert shown(database, sql)[0] == [("", "true", "0.333333", '["x"]', "\\u001b[31m\\n")]
     assert shown(database, sql, short=False)[0][0][2] == "0.3333333333333333"
-
-
-def test_a_plan_is_drawn_on_lines_of_its_own(database: Database) -> None:
     [(_, drawn)] = shown(database, "explain select 1")[0]
-    assert "\n" in drawn
+    assert "\n" in drawn, "a plan has lines of its own"
 
 
-@pytest.mark.parametrize(
-    ("output", "form", "expected"),
-    [
-        ("a.parquet", None, "parquet"),
-        ("a.CSV", None, "csv"),
-        ("a.json", "csv", "csv"),
-        ("-", None, "csv"),
-        ("a", "json", "json"),
-    ],
-)
-def test_the_format_is_said_or_stands_in_the_name(
-    output: str, form: Form | None, expected: str
-) -> None:
-    assert form_of(output, form) == expected
-
-
-def test_a_name_that_says_no_format_is_refused() -> None:
+def test_the_format_is_said_or_stands_in_the_name() -> None:
+    assert form_of("a.parquet", None) == "parquet"
+    assert form_of("a.CSV", None) == form_of("a.json", "csv") == form_of("-", None) == "csv"
+    assert form_of("a", "json") == "json"
     with pytest.raises(UsageError, match="no format") as raised:
         form_of("a.xlsx", None)
     assert "--format" in raised.value.hint
