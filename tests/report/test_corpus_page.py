@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from report_runs import bare
 from tracekit import pipeline
 from tracekit.analysis.given import Given
 from tracekit.analysis.intervals import busy, clip, spans
@@ -36,9 +37,9 @@ def target_of(toc: Path) -> int:
     return int(process.get("pid"))
 
 
-def test_the_targets_work_and_the_others_are_told_apart(tables: Tables, bare: Any) -> None:
+def test_the_targets_work_and_the_others_are_told_apart(tables: Tables) -> None:
     known = Given(tables, Provenance(targets=(Process(1, "any"),)))
-    line = timeline(bare.result, known)
+    line = timeline(bare().result, known)
     table = tables["gpu_intervals"]
     own, others = table[table["target"]], table[~table["target"]]
     device = [track for track in line.tracks if track.kind is Kind.DEVICE]
@@ -51,7 +52,7 @@ def test_the_targets_work_and_the_others_are_told_apart(tables: Tables, bare: An
     loop = known["loop"]
     busy_time = busy(*clip(*spans(own), loop.start, loop.end))
     assert gaps.durations.sum() == loop.length - busy_time > 0
-    page = render(bare.result, tables, redact=str)
+    page = render(bare().result, tables, redact=str)
     assert len(page.encode()) <= 250_000
     assert "Command Buffer 0:Compute Command 0" in page
 
@@ -62,11 +63,23 @@ def test_a_bundle_of_time_profiler_shows_where_its_samples_lie(
     [bundle] = corpus.glob("*/_history_*/cpu_time_profiler.trace")
     [recording] = pipeline.import_([bundle], tmp_path / "run")
     result = pipeline.analyze(recording)
-    time, utilization = result.metric("cpu_time"), result.metric("cpu_utilization")
-    assert time is not None
-    assert utilization is not None
-    assert (time.value, utilization.value) == (68_000_000, pytest.approx(68 / 893.501))
+    known = {metric.name: metric.value for metric in result.metrics}
+    assert known["cpu_time"] == 68_000_000
+    assert known["cpu_utilization"] == pytest.approx(68 / 893.501)
     page = pipeline.report(recording).read_text("utf-8")
     assert "95.6 % of their weight in main" in page
     assert "Initializing - Process Creation" in page
     assert "No work of the target on the device" not in page
+
+
+def test_real_counters_become_a_page_that_claims_no_rate_and_no_idle_time(
+    corpus: Any, tmp_path: Any
+) -> None:
+    [recording] = pipeline.import_([corpus / "xcode-counters"], tmp_path / "run")
+    result = pipeline.analyze(recording)
+    known = {metric.name: metric.value for metric in result.metrics}
+    assert known["replay_occupancy"] == pytest.approx(0.1884, abs=1e-3)
+    assert known["idle_ratio"] is None
+    page = pipeline.report(recording).read_text("utf-8")
+    assert page.count("serialized replay at a fixed clock") >= 4
+    assert 'id="bubbles"' not in page

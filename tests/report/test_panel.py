@@ -1,15 +1,17 @@
-"""What panels ask of tables: rows of whom, from whose clock, in which window; names in words."""
+"""What panels ask of tables: rows of whom, from whose clock, in which window; and their words."""
 
 import inspect
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from report_runs import host_run
 from tracekit.analysis.analyze import used_tables
 from tracekit.analysis.given import GIVEN, Given
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.metrics import METRICS
-from tracekit.base.capabilities import Capabilities, Identity
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Provenance
 from tracekit.report.panel import (
@@ -21,8 +23,10 @@ from tracekit.report.panel import (
     rows,
     steady_or_busy_window,
 )
-from tracekit.report.panels.health import Gate, clock_words, counter_set, gates, health
+from tracekit.report.panels.health import Gate, gates
+from tracekit.report.text import LONGEST, continued, first_sentence, flat, heading, line, sentence
 from tracekit.tables.schemas import SCHEMAS
+from typed_rows import frame
 
 
 class Damaged(dict[str, Any]):
@@ -43,39 +47,34 @@ def gate_of(tables: Any, name: str) -> Gate:
     return found[name]
 
 
-def test_rows_are_the_targets_and_those_of_others_are_counted(frame: Any) -> None:
-    given = [{"start": 1, "target": True, "clock": "host"}, {"start": 2, "target": False}]
-    tables = {"gpu_intervals": frame("gpu_intervals", given)}
+def test_rows_are_the_targets_and_those_of_others_are_counted() -> None:
+    two = [{"start": 1, "target": True, "clock": "host"}, {"start": 2, "target": False}]
+    tables = {"gpu_intervals": frame("gpu_intervals", two)}
     own = of_target(tables, "gpu_intervals")
     assert (own.frame["start"].tolist(), own.clock, own.absence) == ([1], "host", "")
     tables["gpu_intervals"] = tables["gpu_intervals"].iloc[1:]
-    assert of_target(tables, "gpu_intervals").absence == (
-        "none of the 1 rows of gpu_intervals belongs to the target"
-    )
+    absence = "none of the 1 rows of gpu_intervals belongs to the target"
+    assert of_target(tables, "gpu_intervals").absence == absence
     both = frame("gpu_intervals", [{"start": 1, "clock": "host"}, {"start": 2, "clock": "gpu"}])
     assert rows({"gpu_intervals": both}, "gpu_intervals").clock == "gpu and host"
 
 
-def test_no_rows_no_rows_of_the_target_no_table_and_a_damaged_one_differ(
-    host_run: Any, frame: Any
-) -> None:
-    emptied = gate_of(host_run.emptied().tables, "steps")
-    assert (emptied.rows, emptied.empty, emptied.absence) == (
-        *(0, True),
-        "the table steps has no rows",
-    )
+def test_no_rows_no_rows_of_the_target_no_table_and_a_damaged_one_differ() -> None:
+    emptied = gate_of({"steps": host_run().tables["steps"][:0]}, "steps")
+    assert (emptied.rows, emptied.empty) == (0, True)
+    assert emptied.absence == "the table steps has no rows"
     theirs = frame("gpu_intervals", [{"start": 5, "duration": 5, "target": False}])
-    gate = gate_of({**host_run.tables, "gpu_intervals": theirs}, "gpu_intervals")
+    gate = gate_of({**host_run().tables, "gpu_intervals": theirs}, "gpu_intervals")
     assert (gate.rows, gate.own, gate.empty, gate.absence) == (1, 0, True, "")
     damaged = Damaged()
-    for tables, words in ((host_run.tables, "has no table"), (damaged, "export is cut")):
+    for tables, words in ((host_run().tables, "has no table"), (damaged, "export is cut")):
         gate = gate_of(Given(tables, Provenance()), "encoders")
         assert (gate.rows, gate.empty) == (None, False)
         assert words in gate.absence
     assert damaged.tried == 1
 
 
-def test_the_window_is_the_marked_one_else_that_of_the_targets_work(frame: Any) -> None:
+def test_the_window_is_the_marked_one_else_that_of_the_targets_work() -> None:
     ran = [
         {"start": 7, "duration": 5, "target": True},
         {"start": 1, "duration": 90, "target": False},
@@ -107,16 +106,12 @@ def test_the_window_is_the_marked_one_else_that_of_the_targets_work(frame: Any) 
         ("encoders", None, "clock not stated"),
     ],
 )
-def test_a_number_says_whose_clock_it_is_of(
-    frame: Any, table: str, clock: str | None, words: str
-) -> None:
+def test_a_number_says_whose_clock_it_is_of(table: str, clock: str | None, words: str) -> None:
     assert of_table({table: frame(table, [{"start": 1, "clock": clock}])}, table) == words
 
 
-def test_tables_and_metrics_of_the_analysis_come_from_the_first_recorded_one(
-    host_run: Any,
-) -> None:
-    tables = host_run.tables
+def test_tables_and_metrics_of_the_analysis_come_from_the_first_recorded_one() -> None:
+    tables = host_run().tables
     assert of_table(tables, "gaps") == of_table(tables, "gpu_intervals")
     assert of_table(tables, "counter_means") == "the recording has no table gpu_counters"
     assert of_metric(tables, "step_p50") == "the workload's own marks, host clock"
@@ -127,36 +122,47 @@ def test_tables_and_metrics_of_the_analysis_come_from_the_first_recorded_one(
         assert "`" not in meaning(name)
 
 
+@given(st.text())
+def test_a_line_is_one_line_and_can_be_read_back_whatever_it_was(text: str) -> None:
+    shown = line(text)
+    assert shown.encode().decode() == shown
+    assert len(shown) <= LONGEST
+    assert "\n" not in shown
+    assert line(shown) == shown
+
+
 @pytest.mark.parametrize(
-    ("recorder", "clock", "marked", "words"),
+    ("word", "raw", "said"),
     [
-        ("host", {"origin": 1}, True, "the marks and the samples are of one clock of the host"),
-        ("import", {}, False, "there are no marks: no workload reported its phases or steps"),
-        ("import", {}, True, "not known: the recording does not say how its clocks are aligned"),
-        ("xctrace", {"epoch": 5}, True, "the marks tell no time that the trace tells too"),
-        ("xctrace", {"origin": 5, "source": "s", "uncertainty": 1_200_000}, True, "1.20 ms"),
+        (line, "  a \n\t b  ", "a b"),
+        (line, "x" * LONGEST, "x" * LONGEST),
+        (line, "x" * (LONGEST + 1), "x" * (LONGEST - 1) + "…"),
+        (heading, "gpu_idle_ratio", "GPU idle ratio"),
+        (heading, "host_cpu", "Host CPU"),
+        (heading, "", ""),
+        (heading, "pp512_tokens_per_second", "pp512 tokens per second"),
+        (heading, "e2e_p50", "E2E p50"),
+        (sentence, "it was not measured", "It was not measured."),
+        (sentence, "Why?", "Why?"),
+        (sentence, "", ""),
+        (continued, "The GPU was idle.", "the GPU was idle."),
+        (continued, "GPU time is lost.", "GPU time is lost."),
+        (continued, "Discord's rows", "Discord's rows"),
+        (continued, "", ""),
+        (first_sentence, "Idle for 3.5 ms. By cause: driver.", "Idle for 3.5 ms."),
+        (first_sentence, "It ran 2 s. 3 things: a. B c.", "It ran 2 s. 3 things: a."),
+        (first_sentence, "", ""),
     ],
 )
-def test_how_the_marks_came_onto_the_traces_time_is_said(
-    recorder: str, clock: dict[str, Any], *, marked: bool, words: str
-) -> None:
-    assert words in clock_words(Provenance(recorder=recorder, clock=clock), marked=marked)
+def test_words_are_made_fit_for_their_place(word: Any, raw: str, said: str) -> None:
+    assert word(raw) == said
 
 
-def test_a_counter_set_that_is_not_named_or_not_on_is_told_from_one_that_is(
-    paced_run: Any,
-) -> None:
-    xctrace, named = Provenance(recorder="xctrace"), paced_run.tables
-    off = {"settings": named["settings"].assign(setting="Counter Set: (null)")}
-    assert counter_set(Provenance(recorder="host"), named).startswith("none: the host recorder")
-    assert counter_set(xctrace, named) == "Performance Limiters; 120 samples of counters"
-    assert counter_set(xctrace, off) == "none is switched on; no samples of counters"
-    assert counter_set(xctrace, {}).startswith("not known, because no table of contents")
-
-
-def test_what_a_warning_says_already_is_no_remark(paced_run: Any) -> None:
-    known = Capabilities(Identity(chip="Apple M1"), "2026-11-20T10:15:03+00:00")
-    provenance = Provenance(warnings=("It is cut.",), capabilities=known)
-    context = health.context(paced_run.having(provenance=provenance).result, paced_run.tables)
-    assert (context["remarks"], context["capabilities"]) == ([], known)
-    assert health.context(paced_run.result, paced_run.tables)["remarks"] == ["It is cut."]
+def test_nested_values_become_lines() -> None:
+    values = {"chip": "M1", "mlx": {"version": "0.32", "devices": ["cpu", "gpu"]}, "os_build": None}
+    assert list(flat(values)) == [
+        ("chip", "M1"),
+        ("mlx version", "0.32"),
+        ("mlx devices", "cpu, gpu"),
+        ("os build", "not available"),
+    ]

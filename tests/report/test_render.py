@@ -1,53 +1,94 @@
-"""A page as a document: its sections and links, its policy, hostile strings, secrets, its size."""
+"""A page as a document: what it says, its links and policy, for whom it can be read, its size."""
 
 import base64
 import hashlib
 import re
 import zlib
+from collections.abc import Iterator
+from itertools import pairwise, product
+from pathlib import Path
 from typing import Any
 
 import pytest
 from lxml import html
 
+import report_runs
+from report_runs import Run, bare, host_run, paced_run
 from tracekit.analysis.result import Better, Check, Measurement, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
+from tracekit.base.files import shipped
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
+from tracekit.report import chart
 from tracekit.report.panels import PANELS
 from tracekit.report.render import render
+from typed_rows import frame
 
+GOLDENS = Path(__file__).parent / "goldens"
+RUNS = ("bare", "host_run", "trace_run", "paced_run", "served_run", "profiled_run", "replayed_run")
+DRAWN = ("d", "x", "y", "width", "cx", "cy", "transform")
+SECTIONS = {"occupancy", "roofline", "memory", "health", "latencies", "throughput", "timeline"}
+MARKUP = "<b>paged</b>"
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028\u202e\x1b[31m"
     + "A" * 10_000
 )
 
 
-@pytest.fixture(scope="module", params=["host_run", "trace_run", "bare", "paced_run"])
-def run(request: pytest.FixtureRequest) -> Any:
-    return request.getfixturevalue(request.param)
-
-
-@pytest.fixture(scope="module")
-def page(run: Any) -> str:
+def page_of(run: Run) -> str:
     return render(run.result, run.tables, redact=str)
 
 
-@pytest.fixture(scope="module")
-def root(page: str) -> Any:
-    return html.document_fromstring(page)
+def readable(page: str) -> str:
+    """Return the sections of a page: a row of a table a line, and where marks are drawn."""
+    root = html.document_fromstring(page)
+    return "\n".join(line for part in root.iter("header", "section") for line in lines(part))
 
 
-def test_every_panel_has_its_section_its_heading_and_a_link(run: Any, root: Any) -> None:
-    shown = [one.name for one in PANELS if one.context(run.result, run.tables) is not None]
+def lines(part: Any) -> Iterator[str]:
+    for element in part.iter():
+        if element.tag in {"script", "style"}:
+            continue
+        words = " ".join(" ".join(element.itertext()).split())
+        places = [element.get(name, "") for name in DRAWN if element.get(name)]
+        if element.tag == "tr":
+            cells = (" ".join(cell.text_content().split()) for cell in element)
+            line = f"{element.get('class') or 'row'}: {' | '.join(cells)}"
+            if not re.match("unknown: .* the recording has no table", line):
+                yield line
+        elif element.tag in {"rect", "path", "circle", "text"}:
+            yield f"  {element.get('class') or element.tag} {' '.join(places)} {words}".rstrip()
+        elif element.tag in {"h1", "h2", "h3", "p", "li", "dt", "dd", "pre", "figcaption"}:
+            if not element.xpath("./p | ./ul") and not words.startswith("Not recorded:"):
+                yield f"{element.tag} {words}"
+        elif element.tag == "section":
+            yield f"\n== {element.get('id')}"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_page_says_and_draws_what_its_golden_file_holds(
+    request: pytest.FixtureRequest, name: str
+) -> None:
+    run = getattr(report_runs, name)()
+    page = page_of(run)
+    assert page_of(run) == page
+    file = GOLDENS / f"{name}.txt"
+    if request.config.getoption("--update-goldens"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(readable(page) + "\n")
+    assert readable(page) + "\n" == file.read_text()
+
+
+@pytest.mark.parametrize("name", ["host_run", "trace_run", "bare", "paced_run"])
+def test_a_page_links_its_panels_and_its_policy_allows_just_what_is_on_it(name: str) -> None:
+    run = getattr(report_runs, name)()
+    page = page_of(run)
+    root = html.document_fromstring(page)
+    shown = [panel.name for panel in PANELS if panel.context(run.result, run.tables) is not None]
     assert root.xpath("//section/@id") == shown
     assert root.xpath("//section/@aria-labelledby") == root.xpath("//h2/@id")
     links, ids = root.xpath("//a/@href"), root.xpath("//@id")
     assert {f"#{name}" for name in shown} <= set(links) <= {f"#{name}" for name in ids}
     assert len(ids) == len(set(ids))
-
-
-def test_nothing_is_loaded_and_the_policy_allows_just_what_is_on_the_page(
-    page: str, root: Any
-) -> None:
     loads = ("src", "srcset", "action", "ping", "background", "style", "onclick", "onerror")
     assert not root.xpath(" | ".join(f"//@{name}" for name in loads))
     assert root.xpath("//link/@href") == ["data:,"]
@@ -56,22 +97,21 @@ def test_nothing_is_loaded_and_the_policy_allows_just_what_is_on_the_page(
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
     for tag, rule in (("style", "style-src"), ("script", "script-src")):
-        [text] = [one.text for one in root.iter(tag) if one.get("id") != "timeline-data"]
+        [text] = [code.text for code in root.iter(tag) if code.get("id") != "timeline-data"]
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert rules[rule] == f"'sha256-{digest}'"
     assert page.index("Content-Security-Policy") < page.index("<style") < page.index("<script")
 
 
-def test_evidence_carries_its_window_for_the_timeline(host_run: Any) -> None:
-    root = html.document_fromstring(render(host_run.result, host_run.tables, redact=str))
+def test_evidence_carries_its_window_for_the_timeline() -> None:
+    root = html.document_fromstring(page_of(host_run()))
     [link] = root.xpath("//section[@id='findings']//a[@data-begin]")
-    assert [link.get(name) for name in ("href", "data-begin", "data-end")] == [
-        *("#timeline", "628000000", "641000000")
-    ]
+    leads = [link.get(name) for name in ("href", "data-begin", "data-end")]
+    assert leads == ["#timeline", "628000000", "641000000"]
     assert "GPU times" not in root.text_content(), "a host recording is no GPU's"
 
 
-def spoiled(host_run: Any, frame: Any, word: str) -> Any:
+def spoiled(word: str) -> Any:
     """Return a run of which every string is this one."""
     row = {"start": 5, "duration": 5, "channel": word, "label": word, "process": word}
     provenance = Provenance(
@@ -88,7 +128,7 @@ def spoiled(host_run: Any, frame: Any, word: str) -> Any:
         overhead=Overhead(reason=word),
         stages={word: Stage("failed", word, word)},
     )
-    run = host_run.having(
+    run = host_run().having(
         provenance=provenance,
         findings=(Finding(word, Severity.ERROR, "b" * 150 + word, word, (Evidence(word, 1, 2),)),),
         metrics=(
@@ -98,11 +138,11 @@ def spoiled(host_run: Any, frame: Any, word: str) -> Any:
         checks=(Check(word, Status.ABSTAINED, word),),
     )
     table = frame("gpu_intervals", [{**row, "target": True}, {**row, "target": False}])
-    return run.result, {**host_run.tables, "gpu_intervals": table}
+    return run.result, {**host_run().tables, "gpu_intervals": table}
 
 
-def test_hostile_strings_change_neither_the_page_nor_its_reading(host_run: Any, frame: Any) -> None:
-    page = render(*spoiled(host_run, frame, HOSTILE), redact=str)
+def test_hostile_strings_change_neither_the_page_nor_its_reading() -> None:
+    page = render(*spoiled(HOSTILE), redact=str)
     root = html.document_fromstring(page)
     assert (len(root.xpath("//script")), root.xpath("//img")) == (2, [])
     assert not re.search("[\u0000-\u0008\u000b-\u001f\u2028\u202e]", page)
@@ -110,9 +150,9 @@ def test_hostile_strings_change_neither_the_page_nor_its_reading(host_run: Any, 
     assert page.encode().decode() == page
 
 
-def test_every_string_passes_the_redaction(host_run: Any, frame: Any) -> None:
+def test_every_string_passes_the_redaction() -> None:
     secret = "xsecretx"
-    spoiled_run = spoiled(host_run, frame, secret)
+    spoiled_run = spoiled(secret)
     page = render(*spoiled_run, redact=lambda text: text.replace(secret, "█"))
     assert secret[:6] not in page.casefold()
     packed = re.search(r'id="timeline-data">([^<]+)<', page)
@@ -120,7 +160,7 @@ def test_every_string_passes_the_redaction(host_run: Any, frame: Any) -> None:
     assert secret.encode() not in zlib.decompress(base64.b64decode(packed.group(1)))
 
 
-def test_a_page_with_ten_thousand_intervals_stays_small(bare: Any, frame: Any) -> None:
+def test_a_page_with_ten_thousand_intervals_stays_small() -> None:
     rows = [
         {
             "start": 7_000 * at + (at * at) % 977,
@@ -134,5 +174,132 @@ def test_a_page_with_ten_thousand_intervals_stays_small(bare: Any, frame: Any) -
         }
         for at in range(10_000)
     ]
-    page = render(bare.result, {"gpu_intervals": frame("gpu_intervals", rows)}, redact=str)
+    page = render(bare().result, {"gpu_intervals": frame("gpu_intervals", rows)}, redact=str)
     assert len(page.encode()) <= 250_000
+
+
+@pytest.fixture(scope="module")
+def root() -> Any:
+    """The page of a run that fills all panels, for those who do not see it, or do not point."""
+    return html.document_fromstring(page_of(paced_run()))
+
+
+def test_there_is_one_title_and_headings_go_down_step_by_step(root: Any) -> None:
+    assert set(root.xpath("//section/@id")) >= SECTIONS
+    levels = [int(element.tag[1]) for element in root.iter("h1", "h2", "h3", "h4")]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_tables_scroll_by_themselves_and_can_be_reached_by_keys(root: Any) -> None:
+    tables = root.xpath("//section//table")
+    assert len(tables) > 6
+    for table in tables:
+        wide = len(table.xpath(".//thead//th")) > 3
+        regions = table.xpath("ancestor::div[@class='scroll']")
+        assert regions or not wide
+        for region in regions:
+            assert (region.get("tabindex"), region.get("role")) == ("0", "region")
+            assert region.get("aria-label")
+
+
+def test_cells_have_heads_and_heads_have_words(root: Any) -> None:
+    for head in root.iter("th"):
+        assert head.get("scope") in {"row", "col"}
+        assert head.text_content().strip()
+    for table in root.xpath("//section//table[tbody/tr]"):
+        columns = len(table.xpath("./thead/tr/th"))
+        for row in table.xpath("./tbody/tr"):
+            assert sum(int(cell.get("colspan", 1)) for cell in row) == columns
+            assert row[0].tag == "th"
+
+
+def test_charts_have_a_title_a_description_and_words_beside_them(root: Any) -> None:
+    charts = root.xpath("//svg[@class='chart']")
+    assert len(charts) >= 3
+    for drawn in charts:
+        assert drawn.get("role") == "img"
+        [figure] = drawn.xpath("ancestor::figure")
+        assert drawn.findtext("title") in figure.findtext("figcaption/b")
+        assert drawn.findtext("desc") == figure.findtext("p")
+
+
+def test_other_drawings_are_named_or_beside_their_number(root: Any) -> None:
+    drawings = root.xpath("//svg[not(@class='chart')]")
+    assert drawings
+    for drawing in drawings:
+        assert drawing.get("aria-label") or drawing.get("aria-hidden") == "true"
+        if drawing.get("aria-hidden"):
+            assert re.search(r"\d", drawing.xpath("string(ancestor::tr)"))
+
+
+def test_keys_go_through_the_page_in_its_order_and_all_they_stop_at_has_a_name(root: Any) -> None:
+    assert set(root.xpath("//@tabindex")) == {"0"}
+    first = root.xpath("//body//a | //body//input | //body//button")[0]
+    assert (first.get("class"), first.get("href")) == ("skip", "#main")
+    assert root.xpath("//main[@id='main']")
+    assert all(part.xpath("string(summary)").strip() for part in root.iter("details"))
+    for field in root.iter("input"):
+        assert field.xpath("ancestor::label") or root.xpath(f"//label[@for='{field.get('id')}']")
+    assert all(button.text_content().strip() for button in root.iter("button"))
+
+
+def test_markup_in_the_name_of_a_step_stays_text_in_tables_and_charts(root: Any) -> None:
+    [roofline] = root.xpath("//section[@id='roofline']")
+    assert MARKUP in roofline.xpath(".//tbody/tr/th")[0].text_content()
+    assert MARKUP in [text.text for text in roofline.iter("text")]
+    assert not root.xpath("//main//b[.='paged']")
+
+
+CSS = (shipped("templates") / "report" / "page.css").read_text()
+PAIRS = dict(re.findall(r"--([a-z]+): light-dark\((#[0-9a-f]{6}, #[0-9a-f]{6})\)", CSS))
+GROUNDS = {"page", "card", "sunk", "line"}
+TEXTS = {"ink", "dim", "link", "error", "warning", "note", "good"}
+MARKS = set(PAIRS) - GROUNDS - TEXTS
+TEXT, MARK = 4.5, 3.0
+
+
+def luminance(code: str) -> float:
+    channels = [int(code[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast of two colours as WCAG 2.2 defines it."""
+    high, low = sorted((luminance(first), luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_text_can_be_read_and_marks_stand_out(theme: int) -> None:
+    def between(first: str, second: str) -> float:
+        return contrast(PAIRS[first].split(", ")[theme], PAIRS[second].split(", ")[theme])
+
+    assert {"device", "steps", "idle", "levels"} <= MARKS
+    pairs = dict.fromkeys(product(TEXTS, ("page", "card", "sunk")), TEXT)
+    pairs |= {(mark, "sunk"): MARK for mark in MARKS} | {(mark, "card"): TEXT for mark in MARKS}
+    for mark in ("rect", "rect.idle", "rect.spread"):
+        [rule] = re.findall(rf"(?m)^td\.bar {mark} \{{ fill: var\(--([a-z]+)\)", CSS)
+        pairs[rule, "sunk"] = MARK
+    used = {
+        name
+        for pattern in ("chart.py", "plots.py", "panels/*.py")
+        for file in Path(chart.__file__).parent.glob(pattern)
+        for name in re.findall(r'"([a-z]+)"', file.read_text())
+        if name in set(PAIRS) - GROUNDS
+    }
+    pairs |= {(name, "card"): TEXT for name in used}
+    assert {pair for pair, least in pairs.items() if between(*pair) < least} == set()
+
+
+def test_each_colour_is_said_once_and_who_wants_no_motion_gets_none() -> None:
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+    after = CSS[CSS.index("* {") :]
+    loose = set(re.findall(r"#[0-9a-fA-F]{3,8}\b(?![^{}]*\{)", after)) - {"#ffffff"}
+    assert loose == set()
+    moving = re.findall(r"(?:transition|animation|scroll-behavior):[^;}]*", CSS)
+    assert moving == ["scroll-behavior: smooth", "scroll-behavior: auto"]
+    assert re.search(r"prefers-reduced-motion: reduce\) \{ html \{ scroll-behavior: auto", CSS)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tracekit.analysis.intervals import busy, clip
@@ -13,6 +14,7 @@ from tracekit.base.files import shipped
 from tracekit.base.units import count, duration, moment, percent, quantity
 from tracekit.report.timeline.packing import pack
 from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track, track
+from typed_rows import frame
 
 pytestmark = pytest.mark.browser
 
@@ -47,35 +49,22 @@ def script(browser: Any) -> Iterator[Any]:
 def test_numbers_are_worded_alike(script: Any, name: str, own: Any, given: list[float]) -> None:
     if own in {duration, moment}:
         given = [*given, *np.random.default_rng(5).integers(0, 10**12, 200).tolist()]
-    assert script("words.js", f"given.map({name})", given) == [own(one) for one in given]
+    assert script("words.js", f"given.map({name})", given) == [own(number) for number in given]
 
 
 def test_levels_are_worded_alike(script: Any) -> None:
-    levels = {
-        "bytes": [0, 1023, 1024, 1_536_000, 7 * 2**30],
-        "ratio": [0.5, 0.00001],
-        "W": [0.75, 12.5, 4_000_000],
-        "Hz": [1.398e9],
-        "count": [3, 12_345],
-        "blocks": [7, 2_500_000],
-        "": [41.5],
-        "ns": [1_500],
-    }
-    pairs = [(one, unit) for unit, values in levels.items() for one in values]
+    levels = {"bytes": [0, 1023, 1024, 1_536_000, 7 * 2**30], "ratio": [0.5, 0.00001], "": [41.5]}
+    levels |= {"W": [0.75, 12.5, 4_000_000], "Hz": [1.398e9], "ns": [1_500]}
+    levels |= {"count": [3, 12_345], "blocks": [7, 2_500_000]}
+    pairs = [(value, unit) for unit, values in levels.items() for value in values]
     said = script("words.js", "given.map((pair) => quantity(...pair))", pairs)
     assert said == [quantity(*pair) for pair in pairs]
 
 
 def test_details_and_levels_come_through(script: Any) -> None:
-    times = np.array([0, 41, 250, 83_333], np.int64)
+    times, zeros = np.array([0, 41, 250, 83_333], np.int64), np.zeros(4, np.int64)
     counted = Track(
-        name="GPU",
-        kind=Kind.DEVICE,
-        starts=times,
-        durations=np.zeros(4, np.int64),
-        codes=np.zeros(4, np.int64),
-        texts=("k",),
-        lanes=(4,),
+        *("GPU", Kind.DEVICE, times, zeros, zeros, ("k",), (4,)),
         details=(
             Detail("ns", "ns", np.array([-1, 0, 999, 45_678])),
             Detail("lead", "lead", np.array([-1, 41, 208, 83_250])),
@@ -115,15 +104,12 @@ def test_a_tick_has_just_the_digits_that_its_step_needs(
     assert script("words.js", "moment(...given)", [at, step]) == words
 
 
-def test_sums_of_a_window_are_those_of_the_analysis(script: Any, frame: Any) -> None:
+def test_sums_of_a_window_are_those_of_the_analysis(script: Any) -> None:
     chance = np.random.default_rng(11)
     starts = chance.integers(0, 10**6, 400).tolist()
     durations = chance.choice([0, 1, 500, 30_000], 400).tolist()
-    rows = [
-        {"start": start, "duration": length}
-        for start, length in zip(starts, durations, strict=True)
-    ]
-    table = frame("gpu_intervals", rows)
+    table = frame("gpu_intervals", [{"start": start} for start in starts])
+    table["duration"] = pd.array(durations, "Int64")
     made = track("GPU", Kind.DEVICE, "", table, table["label"], most=12)
     windows = np.sort(chance.integers(-(10**5), 12 * 10**5, (60, 2))).tolist()
     found = script(
@@ -131,7 +117,7 @@ def test_sums_of_a_window_are_those_of_the_analysis(script: Any, frame: Any) -> 
         """unpack(given.packed).then((data) => given.windows.map(([begin, end]) => {
             const [track] = data.tracks;
             const counts = track.lanes.map((lane) => cover(lane, begin, end).count);
-            return [union(track, begin, end), counts.reduce((sum, one) => sum + one, 0)];
+            return [union(track, begin, end), counts.reduce((sum, count) => sum + count, 0)];
         }))""",
         {"packed": pack(Timeline(0, 2 * 10**6, (made,)), str), "windows": windows},
     )

@@ -8,28 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from report_runs import bare, host_run, trace_run
 from tracekit.analysis.given import Given
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.report.timeline.readings import COUNTERS_SHOWN, GAUGES_SHOWN, level_track, readings
 from tracekit.report.timeline.still import MOST_BINS, MOST_MARKS, SHADES, WIDTH, strips
-from tracekit.report.timeline.track import (
-    Kind,
-    Timeline,
-    Track,
-    in_trace,
-    times,
-    track,
-    words,
-)
+from tracekit.report.timeline.track import Kind, Timeline, Track, in_trace, times, track, words
 from tracekit.report.timeline.tracks import OTHERS_SHOWN, states, timeline
+from typed_rows import frame
 
-MS = 1_000_000
 OWN = {"process": "python3", "pid": 77, "target": True, "clock": "gpu"}
 
 
-def shown(one: Track) -> list[tuple[int, int, str]]:
-    rows = zip(one.starts.tolist(), one.durations.tolist(), one.codes.tolist(), strict=True)
-    return [(start, length, one.texts[code]) for start, length, code in rows]
+def shown(drawn: Track) -> list[tuple[int, int, str]]:
+    columns = (drawn.starts.tolist(), drawn.durations.tolist(), drawn.codes.tolist())
+    return [
+        (start, length, drawn.texts[code]) for start, length, code in zip(*columns, strict=True)
+    ]
 
 
 def named(line: Timeline, name: str) -> Track:
@@ -37,71 +32,65 @@ def named(line: Timeline, name: str) -> Track:
 
 
 def spans(*pairs: tuple[int, int | None]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "start": pd.array([start for start, _ in pairs], dtype="Int64"),
-            "duration": pd.array([length for _, length in pairs], dtype="Int64"),
-        }
-    )
+    return pd.DataFrame(pairs, columns=["start", "duration"], dtype="Int64")
 
 
-def laid(frame: pd.DataFrame, labels: list[str], **options: Any) -> Track:
-    return track("Steps", Kind.STEPS, "marked", frame, pd.Series(labels), **options)
+def laid(rows: pd.DataFrame, labels: list[str], **options: Any) -> Track:
+    return track("Steps", Kind.STEPS, "marked", rows, pd.Series(labels), **options)
 
 
-def test_a_trace_has_a_track_a_channel_and_others_apart(trace_run: Any) -> None:
-    line = timeline(trace_run.result, Given(trace_run.tables, trace_run.result.provenance))
+def test_a_trace_has_a_track_a_channel_and_others_apart() -> None:
+    line = timeline(trace_run().result, Given(trace_run().tables, trace_run().result.provenance))
     names = ["GPU Blit", "GPU Compute", "Idle gaps", "Compiler", "Driver", "WindowServer"]
-    assert [track.name for track in line.tracks] == names
+    assert [drawn.name for drawn in line.tracks] == names
     assert named(line, "GPU Compute").details[0].numbers.tolist() == [80_000] * 3
-    assert [one[:2] for one in shown(named(line, "Idle gaps"))] == [(180_000, 20_000)]
+    assert [gap[:2] for gap in shown(named(line, "Idle gaps"))] == [(180_000, 20_000)]
     theirs = named(line, "WindowServer")
-    assert (theirs.lanes, [detail.texts for detail in theirs.details]) == (
-        (1, 1),
-        [("WindowServer",), ("Fragment", "Vertex")],
-    )
+    assert theirs.lanes == (1, 1)
+    texts = [detail.texts for detail in theirs.details]
+    assert texts == [("WindowServer",), ("Fragment", "Vertex")]
 
 
-def test_a_target_that_never_rests_has_no_track_of_gaps_but_a_sentence(trace_run: Any) -> None:
-    table = trace_run.tables["gpu_intervals"].iloc[[0, 1]].assign(start_latency=0)
-    driver = trace_run.tables["driver_intervals"].assign(target=False)
+def test_a_target_that_never_rests_has_no_track_of_gaps_but_a_sentence() -> None:
+    table = trace_run().tables["gpu_intervals"].iloc[[0, 1]].assign(start_latency=0)
+    driver = trace_run().tables["driver_intervals"].assign(target=False)
     tables = {"gpu_intervals": table, "driver_intervals": driver}
-    line = timeline(trace_run.result, Given(tables, trace_run.result.provenance))
+    line = timeline(trace_run().result, Given(tables, trace_run().result.provenance))
     assert "No idle gaps: the target's work covers all of the window." in line.absences
     assert named(line, "Driver").note == "all processes"
 
 
-def test_of_many_other_processes_the_busiest_are_shown_and_the_rest_is_counted(
-    frame: Any, bare: Any
-) -> None:
+def test_of_many_other_processes_the_busiest_are_shown_and_the_rest_is_counted() -> None:
     many = [
         {"start": 10 * index, "duration": 100 - index, "process": f"app {index}", "target": False}
         for index in range(OTHERS_SHOWN + 3)
     ]
-    line = timeline(bare.result, {"gpu_intervals": frame("gpu_intervals", many)})
-    names = [track.name for track in line.tracks if track.kind is Kind.OTHERS]
+    line = timeline(bare().result, {"gpu_intervals": frame("gpu_intervals", many)})
+    names = [drawn.name for drawn in line.tracks if drawn.kind is Kind.OTHERS]
     assert names == [*(f"app {index}" for index in range(OTHERS_SHOWN)), "3 more processes"]
 
 
 @pytest.mark.parametrize(
     "name", ["phases", "steps", "submissions", "gpu_intervals", "specializations"]
 )
-def test_each_table_can_be_missing_or_empty(host_run: Any, name: str) -> None:
-    full = timeline(host_run.result, host_run.tables)
-    missing = timeline(host_run.result, host_run.without(name).tables)
-    empty = timeline(host_run.result, {**host_run.tables, name: host_run.tables[name].iloc[:0]})
+def test_each_table_can_be_missing_or_empty(name: str) -> None:
+    full = timeline(host_run().result, host_run().tables)
+    missing = timeline(host_run().result, host_run().without(name).tables)
+    empty = timeline(
+        host_run().result, {**host_run().tables, name: host_run().tables[name].iloc[:0]}
+    )
     assert len(missing.tracks) < len(full.tracks)
     assert [track.name for track in empty.tracks] == [track.name for track in missing.tracks]
 
 
-def test_windows_before_the_trace_widen_the_axis(bare: Any) -> None:
+def test_windows_before_the_trace_widen_the_axis() -> None:
     finding = Finding("r", Severity.NOTE, "m", "", (Evidence("steps", -5, 3),))
-    line = timeline(bare.having(findings=(finding,)).result, {})
+    line = timeline(bare().having(findings=(finding,)).result, {})
     assert (line.begin, line.end, line.count) == (-5, 3, 1)
-    assert timeline(bare.result, bare.tables).tracks == ()
+    assert timeline(bare().result, bare().tables).tracks == ()
 
 
-def test_states_leave_idle_out_and_a_clock_is_told_by_name_where_it_has_one(frame: Any) -> None:
+def test_states_leave_idle_out_and_a_clock_is_told_by_name_where_it_has_one() -> None:
     def lasting(table: str, *rows: tuple[int, int, Any]) -> Any:
         columns = ("start", "duration", "state")
         return {table: frame(table, [dict(zip(columns, row, strict=True)) for row in rows])}
@@ -137,19 +126,16 @@ def test_marks_from_before_the_trace_are_left_out_and_counted(
     rows: list[tuple[int, int]], kept: list[tuple[int, int, str]], note: str
 ) -> None:
     labels = pd.Series(list("abcd"[: len(rows)]), dtype="string")
-    frame, names, said = in_trace(spans(*rows), labels)
-    assert list(zip(frame["start"], frame["duration"], names, strict=True)) == kept
+    table, names, said = in_trace(spans(*rows), labels)
+    assert list(zip(table["start"], table["duration"], names, strict=True)) == kept
     assert said == note
 
 
 def test_overlapping_rows_stand_in_lanes_in_order_of_time_and_keep_their_details() -> None:
     latency = times("latency", pd.Series([11, 7, None, 9], dtype="Int64"))
     process = words("process", pd.Series(["p", "p", "q", None], dtype="string"))
-    made = laid(
-        spans((12, 1), (0, 10), (2, 3), (5, 2)),
-        ["late", "long", "short", "short"],
-        details=(latency, process),
-    )
+    rows, labels = spans((12, 1), (0, 10), (2, 3), (5, 2)), ["late", "long", "short", "short"]
+    made = laid(rows, labels, details=(latency, process))
     assert made.lanes == (2, 2)
     assert shown(made) == [(0, 10, "long"), (12, 1, "late"), (2, 3, "short"), (5, 2, "short")]
     assert [detail.numbers.tolist() for detail in made.details] == [[7, 11, -1, 9], [0, 0, 1, -1]]
@@ -168,24 +154,22 @@ def test_rows_that_find_no_lane_are_merged_and_those_without_a_duration_are_poin
     assert points.note == "marked; 1 without a duration, drawn as points"
 
 
-def levels(one: Any) -> list[tuple[int, int, float]]:
-    columns = (one.starts, one.ends, one.levels.values)  # noqa: PD011  no frame
+def levels(drawn: Any) -> list[tuple[int, int, float]]:
+    columns = (drawn.starts, drawn.ends, drawn.levels.values)  # noqa: PD011  no frame
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def test_work_in_flight_rises_by_commits_and_falls_by_completions_first(frame: Any) -> None:
+def test_work_in_flight_rises_by_commits_and_falls_by_completions_first() -> None:
     rows = [
         {"command_buffer": at, "committed": begin, "completed": end, **OWN}
         for at, (begin, end) in enumerate([(10, 40), (20, 60), (60, 70), (65, None)])
     ]
     [track] = readings({"command_buffers": frame("command_buffers", rows)})
-    assert levels(track) == [
-        *((10, 20, 1), (20, 40, 2), (40, 60, 1), (60, 60, 0), (60, 70, 1)),
-        (70, 70, 0),
-    ]
+    falls = [(60, 60, 0), (60, 70, 1), (70, 70, 0)]
+    assert levels(track) == [(10, 20, 1), (20, 40, 2), (40, 60, 1), *falls]
 
 
-def test_occupancy_comes_first_then_counters_by_height_and_the_rest_is_counted(frame: Any) -> None:
+def test_occupancy_comes_first_then_counters_by_height_and_the_rest_is_counted() -> None:
     heights = {"Kernel Occupancy": 5.0} | {f"Limiter {at}": 10.0 + at for at in range(9)}
     rows = [
         {"start": at, "duration": 10, "counter": name, "value": value, "percentage": True}
@@ -193,32 +177,28 @@ def test_occupancy_comes_first_then_counters_by_height_and_the_rest_is_counted(f
         for at in (0, 10)
     ]
     *tracks, said = readings({"gpu_counters": frame("gpu_counters", rows)})
-    names = [one.name for one in tracks if isinstance(one, Track)]
+    names = [drawn.name for drawn in tracks if isinstance(drawn, Track)]
     assert names == ["Kernel Occupancy", *(f"Limiter {at}" for at in range(8, 1, -1))]
     assert len(names) == COUNTERS_SHOWN
     assert said == "2 more counters are read and not drawn: those with lower values."
     assert levels(tracks[0]) == [(0, 10, 0.05), (10, 20, 0.05)]
 
 
-def test_samples_of_counters_last_until_the_next_one_is_due(frame: Any) -> None:
+def test_samples_of_counters_last_until_the_next_one_is_due() -> None:
     rows = [
         {"start": at, "duration": 0, "counter": "Primitives", "value": 1200.0}
         for at in (0, 10, 20, 90, 100)
     ]
     [track] = readings({"gpu_counters": frame("gpu_counters", rows)})
-    assert [one[:2] for one in levels(track)] == [
-        (0, 10),
-        (10, 20),
-        (20, 40),
-        (90, 100),
-        (100, 110),
+    assert [(begin, end) for begin, end, _ in levels(track)] == [
+        *((0, 10), (10, 20), (20, 40), (90, 100), (100, 110))
     ]
     assert isinstance(track, Track)
     assert track.levels is not None
     assert (track.levels.unit, track.levels.high) == ("", 1200.0)
 
 
-def test_memory_and_gauges_last_until_the_next_one(frame: Any) -> None:
+def test_memory_and_gauges_last_until_the_next_one() -> None:
     sizes = [
         {"start": at, "duration": 10, "size": size, **OWN}
         for at, size in ((10, 300), (0, 100), (20, 200))
@@ -227,14 +207,14 @@ def test_memory_and_gauges_last_until_the_next_one(frame: Any) -> None:
     assert levels(allocated) == [(0, 10, 100), (10, 20, 300), (20, 30, 200)]
     samples = [{"time": at, "memory": 1 << 20, **OWN} for at in (50, 0, 20)]
     [resident] = readings({"process_samples": frame("process_samples", samples)})
-    assert [one[:2] for one in levels(resident)] == [(0, 20), (20, 50), (50, 50)]
+    assert [(begin, end) for begin, end, _ in levels(resident)] == [(0, 20), (20, 50), (50, 50)]
     rows = [
         {"time": at, "name": f"gauge {name:02}", "value": 1.0, "source": "monitor"}
         for name in range(GAUGES_SHOWN + 3)
         for at in (-50, 0, 30)
     ]
     tracks = list(readings({"gauges": frame("gauges", rows)}))
-    assert [one.name for one in tracks] == [f"gauge {at:02}" for at in range(GAUGES_SHOWN)]
+    assert [drawn.name for drawn in tracks] == [f"gauge {at:02}" for at in range(GAUGES_SHOWN)]
     assert levels(tracks[0]) == [(0, 30, 1.0), (30, 30, 1.0)]
 
 
@@ -244,9 +224,8 @@ def heights(starts: list[int], ends: list[int], values: list[float], most: int =
 
 
 def test_of_very_many_readings_each_part_keeps_its_lowest_and_highest() -> None:
-    assert levels(heights([0, 10, 20], [5, 30, 25], [1, 3, 2])) == [
-        *((0, 5, 1.0), (10, 20, 3.0), (20, 25, 2.0)),
-    ]
+    few = heights([0, 10, 20], [5, 30, 25], [1, 3, 2])
+    assert levels(few) == [(0, 5, 1.0), (10, 20, 3.0), (20, 25, 2.0)]
     starts = list(range(0, 80, 10))
     thin = heights(starts, [at + 10 for at in starts], [5, 9, 1, 5, 4, 4, 8, 0], most=4)
     assert levels(thin) == [(10, 20, 9), (20, 60, 1), (60, 70, 8), (70, 80, 0)]
@@ -256,7 +235,7 @@ def test_of_very_many_readings_each_part_keeps_its_lowest_and_highest() -> None:
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=80), st.integers(2, 12))
 def test_the_extremes_are_never_lost(values: list[float], most: int) -> None:
     starts = list(range(0, 10 * len(values), 10))
-    track = heights(starts, [one + 10 for one in starts], values, most)
+    track = heights(starts, [at + 10 for at in starts], values, most)
     assert track.levels is not None
     assert (track.levels.low, track.levels.high) == (min(values), max(values))
     assert track.starts.size <= most + 1
@@ -272,10 +251,8 @@ def drawn(starts: list[int], durations: list[int], end: int) -> list[dict[str, A
 
 def test_few_intervals_are_drawn_each_and_many_as_shades_of_what_they_cover() -> None:
     few = drawn([0, 500], [250, 0], 1000)
-    assert [(mark["x"], mark["width"], mark["shade"]) for mark in few] == [
-        (0, 250, SHADES),
-        (500, 1, SHADES),
-    ]
+    boxes = [(mark["x"], mark["width"], mark["shade"]) for mark in few]
+    assert boxes == [(0, 250, SHADES), (500, 1, SHADES)]
     assert few[0]["title"] == "work: 250 ns from 0.000 000 s"
     [half] = drawn(list(range(0, 500_000, 1000)), [500] * 500, 1_000_000)
     assert (half["x"], half["width"], half["shade"]) == (0, WIDTH / 2, SHADES / 2)

@@ -1,16 +1,16 @@
 """Runs as a report meets them, in literal rows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
-from typed_rows import frame as typed
+from typed_rows import frame
 
 MS = 1_000_000
 
@@ -25,21 +25,18 @@ class Run:
     tables: Mapping[str, pd.DataFrame]
 
     def without(self, *names: str) -> "Run":
-        return replace(self, tables={k: v for k, v in self.tables.items() if k not in names})
+        return replace(
+            self, tables={name: rows for name, rows in self.tables.items() if name not in names}
+        )
 
     def emptied(self) -> "Run":
-        return replace(self, tables={name: one.iloc[:0] for name, one in self.tables.items()})
+        return replace(self, tables={name: rows.iloc[:0] for name, rows in self.tables.items()})
 
     def having(self, **parts: Any) -> "Run":
         return replace(self, result=replace(self.result, **parts))
 
 
-@pytest.fixture(scope="session")
-def frame() -> Callable[[str, Rows], pd.DataFrame]:
-    return typed
-
-
-@pytest.fixture(scope="session")
+@cache
 def bare() -> Run:
     """A result of which nothing is known, and no tables."""
     return Run(Result(Provenance()), {})
@@ -64,10 +61,10 @@ def host_tables() -> dict[str, pd.DataFrame]:
         "gpu_intervals": [row(at + 1, 7, channel="CPU", label="paged") | own for at in starts],
         "specializations": [{"time": 601 * MS, "name": "decode_f16", "clock": "host"}],
     }
-    return {name: typed(name, of) for name, of in rows.items()}
+    return {name: frame(name, of) for name, of in rows.items()}
 
 
-@pytest.fixture(scope="session")
+@cache
 def host_run() -> Run:
     """Five steps on the CPU, with one long gap; a warning, a note, two abstentions."""
     provenance = Provenance(
@@ -115,7 +112,7 @@ def host_run() -> Run:
     return Run(Result(provenance, metrics, findings, checks), host_tables())
 
 
-@pytest.fixture(scope="session")
+@cache
 def trace_run() -> Run:
     """Two channels of a target, another process, a driver and a compiler, on a trace's clock."""
     own = {"process": "probe", "pid": 41, "target": True, "clock": "gpu"}
@@ -149,9 +146,9 @@ def trace_run() -> Run:
         Measurement("tokens_per_second", None, "tokens/s", Better.HIGHER, "there are no steps"),
     )
     tables = {
-        "gpu_intervals": typed("gpu_intervals", intervals),
-        "driver_intervals": typed("driver_intervals", [driver]),
-        "compiler_activity": typed("compiler_activity", [compiler]),
+        "gpu_intervals": frame("gpu_intervals", intervals),
+        "driver_intervals": frame("driver_intervals", [driver]),
+        "compiler_activity": frame("compiler_activity", [compiler]),
     }
     checks = (Check("capture-empty", Status.PASSED), Check("bubbles", Status.PASSED))
     return Run(Result(provenance, metrics, (), checks), tables)
@@ -162,7 +159,7 @@ def own(pid: int = 7, **more: Any) -> dict[str, Any]:
     return {"process": "app", "pid": pid, "target": True, "clock": "gpu", **more}
 
 
-@pytest.fixture(scope="session")
+@cache
 def paced_run() -> Run:
     """Sixty steps on a GPU, two of them long; counters, memory, a monitor, a chip."""
     lengths = [2] * 60
@@ -277,7 +274,7 @@ def paced_run() -> Run:
         Check("c", Status.ABSTAINED, "no GPU."),
         Check("d", Status.FAILED, "ZeroDivisionError"),
     )
-    tables = {name: typed(name, of) for name, of in rows.items()}
+    tables = {name: frame(name, of) for name, of in rows.items()}
     settings = {"instrument": ["GPU"], "setting": ["Counter Set: Performance Limiters"]}
     tables["settings"] = pd.DataFrame(settings, dtype="string")
     said = {"text": ["It is cut.", "It is cut.", None]}
@@ -285,7 +282,7 @@ def paced_run() -> Run:
     return Run(Result(provenance, metrics, findings, checks), tables)
 
 
-@pytest.fixture(scope="session")
+@cache
 def served_run() -> Run:
     """Three requests: one completed, one that had to go, one that could not come in."""
     too_many = "64 + 8 tokens need 18 blocks of 4; the pool has 8"
@@ -333,12 +330,12 @@ def served_run() -> Run:
         Measurement("slo_attainment", None, "ratio", Better.HIGHER, "nothing was demanded."),
     )
     results = (Measurement("arrival_lateness_max", 2.0 * MS, "ns", Better.LOWER),)
-    tables = {name: typed(name, of) for name, of in rows.items()}
+    tables = {name: frame(name, of) for name, of in rows.items()}
     provenance = Provenance(recorder="host", workload="serve", parameters={"sizes": [1, 2]})
     return Run(Result(provenance, metrics, results=results), tables)
 
 
-@pytest.fixture(scope="session")
+@cache
 def profiled_run() -> Run:
     """A recording without GPU work: samples of threads, hangs, signposts, a launch."""
     rows: dict[str, Rows] = {
@@ -361,7 +358,7 @@ def profiled_run() -> Run:
         ],
         "life_cycles": [own(start=0, duration=7 * MS, period="Initializing")],
     }
-    tables = {name: typed(name, of) for name, of in rows.items()}
+    tables = {name: frame(name, of) for name, of in rows.items()}
     tables["profile_frames"] = pd.DataFrame(
         {"stack": [0, 0, 1], "depth": [0, 1, 0], "function": ["<spin>", "main", "start"]}
     )
@@ -371,7 +368,7 @@ def profiled_run() -> Run:
     return Run(Result(provenance), tables)
 
 
-@pytest.fixture(scope="session")
+@cache
 def replayed_run() -> Run:
     """Counters of two encoders that Xcode exported; one value cannot be."""
     encoders = {
@@ -388,4 +385,4 @@ def replayed_run() -> Run:
         for name, value in values.items()
     ]
     provenance = Provenance(recorder="import", targets=(Process(7, "app"),))
-    return Run(Result(provenance), {"replay_counters": typed("replay_counters", rows)})
+    return Run(Result(provenance), {"replay_counters": frame("replay_counters", rows)})

@@ -1,0 +1,484 @@
+"""Panels at their edges: windows, few values, what is not known. The rest is in the goldens."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from report_runs import MS, bare, host_run, paced_run, served_run
+from stock import Stock
+from tracekit.analysis import Given
+from tracekit.analysis.result import Better, Check, Measurement, Status
+from tracekit.analysis.rule import Finding, Severity
+from tracekit.base.capabilities import Capabilities, Identity
+from tracekit.base.recording import Provenance
+from tracekit.report.panels.bubbles import bubbles
+from tracekit.report.panels.cpu_time import cpu_time
+from tracekit.report.panels.health import clock_words, counter_set, health
+from tracekit.report.panels.latencies import FEWEST, latencies
+from tracekit.report.panels.memory import memory
+from tracekit.report.panels.replay import replay
+from tracekit.report.panels.reproduce import reproduce
+from tracekit.report.panels.requests import requests
+from tracekit.report.panels.roofline import roofline
+from tracekit.report.panels.telemetry import telemetry
+from tracekit.report.panels.throughput import throughput
+from tracekit.report.panels.verdict import MOST_NUMBERS, headlines, verdict_of
+from tracekit.report.panels.work import MOST_ROWS, by_time, work
+from typed_rows import frame
+
+US = 1_000
+M1 = Provenance(machine={"chip": "Apple M1", "gpu_cores": 8})
+NOTHING = bare().result
+
+
+def test_latencies_of_the_steady_window_begin_in_it_and_before_its_end() -> None:
+    rows = [
+        {"committed": at * MS, "commit_to_start": (at + 1) * MS, "target": at != 2}
+        for at in range(5)
+    ]
+    buffers = {"command_buffers": frame("command_buffers", rows)}
+    phases = frame("phases", [{"name": "steady", "start": MS, "duration": 2 * MS}])
+    [(steady, *_)] = latencies.context(NOTHING, buffers | {"phases": phases})["known"]
+    assert (steady.name, steady.times.tolist()) == ("Commit to start", [2 * MS])
+    [(whole, _, percentiles)] = latencies.context(NOTHING, buffers)["known"]
+    assert whole.times.size == 4
+    assert percentiles == pytest.approx([3 * MS, 4.85 * MS, 4.97 * MS, 5 * MS])
+
+
+def test_each_variant_with_enough_steps_has_its_own_chart() -> None:
+    rows = [
+        {"start": at, "duration": (at + 1) * MS, "phase": "steady", "variant": variant}
+        for at, variant in enumerate("a" * FEWEST + "b" * (FEWEST - 1))
+    ]
+    context = latencies.context(NOTHING, {"steps": frame("steps", rows)})
+    assert [known.name for known, *_ in context["known"]] == ["Step of a", "Step of b"]
+    assert [chart.title for chart in context["charts"]] == ["Step of a"]
+
+
+@pytest.mark.parametrize(
+    ("notes", "growth"),
+    [
+        ([("warm-up", 5), ("steady", 9)], 4),
+        ([("prepare", 5), ("warm-up", None), ("steady", 3)], -2),
+        ([("steady", 9)], None),
+        ([("warm-up", 5)], None),
+        ([("warm-up", 5), ("steady", None)], None),
+    ],
+)
+def test_memory_grows_from_the_last_phase_that_is_known(
+    notes: list[tuple[str, int | None]], growth: int | None
+) -> None:
+    rows = [
+        {"time": at, "phase": phase, "what": "resident", "bytes": level}
+        for at, (phase, level) in enumerate(notes)
+    ]
+    context = memory.context(NOTHING, {"memory_profile": frame("memory_profile", rows)})
+    assert [sort["growth"] for sort in context["sorts"]] == [growth]
+
+
+def test_what_is_not_known_for_one_reason_stands_together() -> None:
+    rows = [
+        {"time": 0, "phase": phase, "what": what, "bytes": None, "reason": "No vmmap."}
+        for phase in ("setup", "steady")
+        for what in ("resident", "footprint")
+    ]
+    context = memory.context(NOTHING, {"memory_profile": frame("memory_profile", rows)})
+    assert context["reasons"] == [("Resident, Footprint (setup, steady)", "No vmmap.")]
+
+
+def test_memory_over_the_run_takes_a_few_samples() -> None:
+    samples = [
+        {"time": at * 1_000, "memory": (at + 1) << 20, "target": True, "pid": 7} for at in range(8)
+    ]
+    table = frame("process_samples", samples)
+    context = memory.context(NOTHING, {"process_samples": table})
+    assert context["chart"].summary.startswith("Resident from 1 MiB to")
+    assert memory.context(NOTHING, {"process_samples": table[:7]}) is None
+
+
+MODEL = {"time": 0, "backend": "metal", "bytes_unique": 15 * MS, "bytes_written": 0}
+MODEL |= {"flops": 2 * MS}
+
+
+def points_of(provenance: Provenance = M1, **model: Any) -> Any:
+    steps = [{"start": at * MS, "duration": MS, "phase": "steady"} for at in range(4)]
+    models = frame("step_models", [MODEL | model])
+    tables = {"step_models": models, "steps": frame("steps", steps)}
+    return roofline.context(bare().having(provenance=provenance).result, tables)
+
+
+def test_steps_lie_under_the_roof_of_their_chip() -> None:
+    [point] = points_of()["points"]
+    assert point["reached"].bandwidth == pytest.approx(15e9)
+    assert point["reached"].share == pytest.approx(15 / 68.25, rel=0.01)
+    [cached] = points_of(bytes_unique=1500 * MS)["points"]
+    assert (cached["reached"].cached, cached["reached"].share) == (True, None)
+    unknown = points_of(flops=0)
+    assert (unknown["points"][0]["intensity"], unknown["chart"]) == (None, None)
+    assert points_of(bytes_unique=0) is None
+
+
+@pytest.mark.parametrize(
+    ("backend", "machine", "words"),
+    [
+        ("cpu", M1.machine, "the steps ran on the CPU"),
+        ("metal", {}, "does not say which chip"),
+        ("metal", {"chip": "Apple Z9"}, "Z9"),
+    ],
+)
+def test_without_a_roof_it_says_why(backend: str, machine: Any, words: str) -> None:
+    context = points_of(Provenance(machine=machine), backend=backend)
+    assert words in context["absence"]
+    assert (context["chart"], context["points"][0]["reached"].share) == (None, None)
+
+
+def test_each_variant_has_its_own_median() -> None:
+    steps = [
+        {"start": at * MS, "duration": length * MS, "phase": "steady", "variant": variant}
+        for at, (variant, length) in enumerate([("a", 1), ("b", 3), ("a", 1), ("b", 3), ("b", 9)])
+    ]
+    models = frame("step_models", [MODEL | {"variant": variant} for variant in "abc"])
+    tables = {"step_models": models, "steps": frame("steps", steps)}
+    points = roofline.context(bare().having(provenance=M1).result, tables)["points"]
+    assert [(point["name"], point["time"]) for point in points] == [("a", MS), ("b", 3 * MS)]
+
+
+def read(*readings: tuple[int, float]) -> dict[str, pd.DataFrame]:
+    rows = [
+        {"time": at, "name": "gpu_power", "value": value, "unit": "W", "source": "macmon"}
+        for at, value in readings
+    ]
+    return {"gauges": frame("gauges", rows)}
+
+
+def test_readings_are_summed_up_in_the_steady_window_and_drawn_over_the_run() -> None:
+    tables = read(*((at, at % 2) for at in range(5000)))
+    steady = [{"name": "steady", "start": 500, "duration": 499}]
+    context = telemetry.context(NOTHING, tables | {"phases": frame("phases", steady)})
+    assert (context["levels"][0]["count"], context["charts"][0].x.high) == (500, 4999)
+    [single] = telemetry.context(NOTHING, read((5, 0.0)))["levels"]
+    assert single["numbers"] == ["0 W"] * 3
+    assert telemetry.context(NOTHING, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "summary"),
+    [((1.0, 1.0), "1 level throughout."), ((0.0, 2.0), "Between 0 level and 2 level.")],
+)
+def test_levels_of_heat_are_whole(values: tuple[float, float], summary: str) -> None:
+    tables = read(*enumerate(values))
+    tables["gauges"] = tables["gauges"].assign(name="thermal_pressure", unit="level")
+    [chart] = telemetry.context(NOTHING, tables)["charts"]
+    assert chart.summary == summary
+    assert [chart.y.words(mark) for mark in chart.y.marks] == ["0", "1", "2"][: len(chart.y.marks)]
+
+
+@pytest.mark.parametrize(
+    ("more", "charts", "parts"),
+    [
+        ({}, ["Steps/s"], 3),
+        ({"phase": "overhead"}, [], 0),
+        ({"variant": ["a", "b"] * 20}, [], 0),
+    ],
+)
+def test_a_rate_is_of_steps_that_are_alike_and_no_part_of_measuring(
+    more: Any, charts: list[str], parts: int
+) -> None:
+    rows = [{"start": 2 * at * MS, "duration": 2 * MS, "phase": "steady"} for at in range(40)]
+    steps = frame("steps", rows).assign(**more)
+    context = throughput.context(NOTHING, {"steps": steps})
+    assert [chart.title for chart in context["charts"]] == charts
+    assert [part["rate"] for part in context["parts"]] == ["500 steps/s"] * parts
+
+
+def test_cycles_are_counted_and_no_time_is_made_of_them() -> None:
+    own = {"time": 1, "weight": 1_500, "stack": 0, "tid": 70}
+    frames = pd.DataFrame({"stack": [0], "depth": [0], "function": ["main"]})
+    tables = {"cycle_profile": frame("cycle_profile", [own | {"target": True}])}
+    context = cpu_time.context(NOTHING, tables | {"profile_frames": frames})
+    assert (context["weight"], context["asleep"]) == ("1,500 cycles", "")
+    theirs = {"cpu_profile": frame("cpu_profile", [own | {"target": False}])}
+    assert "belongs to the target" in cpu_time.context(NOTHING, theirs)["absence"]
+
+
+def test_without_costs_encoders_are_not_ranked_and_nothing_is_weighed() -> None:
+    rows = [
+        {"place": place, "function": place, "encoder": "E", "counter": "Kernel Occupancy"}
+        | {"value": place / 10, "unit": "ratio"}
+        for place in (2, 1)
+    ]
+    context = replay.context(NOTHING, {"replay_counters": frame("replay_counters", rows)})
+    assert not context["ranked"]
+    assert [encoder["place"] for encoder in context["encoders"]] == [1, 2]
+    assert (context["occupancy"], context["limiters"]) == (None, [])
+
+
+@pytest.fixture
+def gaps() -> dict[str, pd.DataFrame]:
+    columns = ["start", "duration", "gap", "state", "cause", "during"]
+    rows = [
+        (100 * US, 60 * US, 0, "empty", "host-late", "encoding"),
+        (160 * US, 20 * US, 0, "empty", "host-late", ""),
+        (300 * US, 100 * US, 1, "queued", "late-start", "driver"),
+        (500 * US, 20 * US, 2, "unknown", "unattributed", ""),
+    ]
+    loaded = pd.DataFrame({"start": [0], "duration": [1_000 * US]})
+    return {"gaps": pd.DataFrame(rows, columns=columns), "loaded": loaded}
+
+
+def test_causes_stand_by_their_time_and_come_to_all_of_it(gaps: Any) -> None:
+    context = bubbles.context(NOTHING, gaps)
+    columns = ("cause", "count", "total", "share", "during")
+    assert [tuple(map(cause.get, columns)) for cause in context["causes"]] == [
+        ("late start", 1, 100 * US, 0.5, "driver 100.0 %"),
+        ("host late", 2, 80 * US, 0.4, "encoding 75.0 %, not known 25.0 %"),
+        ("unattributed", 1, 20 * US, 0.1, "not known 100.0 %"),
+    ]
+    late = context["causes"][1]
+    assert (late["start"], late["end"]) == (100 * US, 160 * US)
+    assert (context["idle"], context["loaded"], context["gaps"]) == (200 * US, 1_000 * US, 3)
+    assert [share for _, share in context["states"]] == [0.5, 0.4, 0.1]
+    assert context["unsure"] == ""
+    gaps["causes"] = pd.DataFrame({"cause": ["driver", "host-late"], "reason": ["no x.", None]})
+    assert bubbles.context(NOTHING, gaps)["unsure"].endswith("may count for another: no x.")
+
+
+def test_idle_time_without_unknown_causes_without_any_and_without_load(gaps: Any) -> None:
+    known = bubbles.context(NOTHING, gaps | {"gaps": gaps["gaps"].iloc[:3]})["causes"][-1]
+    assert (known["cause"], known["count"], known["share"]) == ("unattributed", 0, 0.0)
+    never = bubbles.context(NOTHING, gaps | {"gaps": gaps["gaps"].iloc[:0]})
+    assert (never["absence"], never["idle"], never["causes"], never["states"]) == ("", 0, [], [])
+    unknown = bubbles.context(NOTHING, Given(host_run().tables, NOTHING.provenance))
+    assert "which process is the target is not known" in unknown["absence"]
+
+
+def test_rows_beyond_the_first_are_summed() -> None:
+    many = [
+        {"start": at, "duration": 10, "channel": "Compute", "label": f"k{at}", "target": True}
+        for at in range(MOST_ROWS + 4)
+    ]
+    context = work.context(NOTHING, {"gpu_intervals": frame("gpu_intervals", many)})
+    assert (len(context["groups"]), context["rest"], context["rest_total"]) == (MOST_ROWS, 4, 40)
+
+
+def test_equal_totals_stand_by_name_and_rows_without_a_duration_do_not_count() -> None:
+    table = frame(
+        "gpu_intervals",
+        [{"start": 1}, {"start": 9, "duration": 0, "label": "k"}]
+        + [{"start": at, "duration": 5, "label": "ab"[at % 2]} for at in (5, 4, 7)],
+    )
+    groups = by_time(table, "channel", table["label"])
+    columns = ("channel", "label", "count", "share", "first")
+    assert [tuple(map(group.get, columns)) for group in groups] == [
+        ("not stated", "b", 2, pytest.approx(2 / 3), 5),
+        ("not stated", "a", 1, pytest.approx(1 / 3), 4),
+        ("not stated", "k", 1, 0.0, 9),
+    ]
+
+
+def test_it_says_how_often_an_iteration_has_each_kernel() -> None:
+    made = Stock()
+    for _ in range(20):
+        for _ in range(3):
+            made.buffer([200, 50], names=("gemv", "rope"))
+        made.buffer([900], names=("softmax",))
+        made.wait()
+        made.spend(500)
+    result = made.analyzed()
+    context = work.context(result, Given(made.tables(), result.provenance))
+    assert context["unit"] == "iteration"
+    each = {group["label"].rpartition(":")[2]: group["each"] for group in context["groups"]}
+    assert each == pytest.approx({"gemv": 3, "rope": 3, "softmax": 1}, abs=0.1)
+    assert work.context(result, made.tables())["unit"] == ""
+
+
+def test_a_server_that_was_never_busy_or_never_measured_says_so() -> None:
+    def context(**changed: pd.DataFrame) -> Any:
+        return requests.context(served_run().result, tables | changed)
+
+    tables = dict(served_run().tables)
+    gauges = tables["gauges"]
+    limit = gauges["name"] == "limit_active_sequences"
+    roomy = context(gauges=gauges.assign(value=gauges["value"].where(~limit, 10.0)))
+    assert roomy["parts"] == {}
+    assert "at most 1 of 10 slots" in roomy["parts_absence"]
+    early = context(requests=tables["requests"][1:], request_tokens=tables["request_tokens"][:0])
+    assert all(numbers == [] for *_, numbers in early["latencies"])
+    del tables["gauges"]
+    assert context()["charts"] == []
+    assert context()["latencies"][0][2] == 1
+
+
+XCTRACE = {"recorder": "xctrace", "templates": ("Metal System Trace",)}
+HOST = {"recorder": "host", "workload": "gemm"}
+
+
+@pytest.mark.parametrize(
+    ("made", "options"),
+    [
+        (
+            {**XCTRACE, "command": ("./probe", "a b"), "repeats": 3},
+            "--recorder xctrace --template 'Metal System Trace' --repeats 3 -- ./probe 'a b'",
+        ),
+        ({"recorder": "import", "workload": "paged"}, ""),
+        (XCTRACE, ""),
+        ({}, ""),
+        (
+            {**HOST, "parameters": {"ragged": True, "no": False, "sizes": [1, 2], "seed": None}},
+            "--workload gemm --ragged --no-no --sizes 1 --sizes 2 --recorder host",
+        ),
+        (
+            {**HOST, "workloads": "my own", "warmup": 0},
+            "--workload gemm --recorder host --warmup 0 --workloads 'my own'",
+        ),
+    ],
+)
+def test_the_same_again_is_said_only_where_it_is_known(made: dict[str, Any], options: str) -> None:
+    result = bare().having(provenance=Provenance(**made)).result
+    assert reproduce.context(result, {})["command"] == f"tracekit capture {options}" * bool(options)
+
+
+IDLE = Finding("idle", Severity.WARNING, "The GPU was idle for 3.5 ms. By cause: x.", "", (), 5)
+CHURN = Finding("churn", Severity.WARNING, "2 pipelines are new.", "", (), 9)
+SHARED = Finding("shared", Severity.ERROR, "Other processes used the GPU.", "")
+NOTE = Finding("cost", Severity.NOTE, "Recording cost 1 %.", "")
+
+
+@pytest.mark.parametrize(
+    ("findings", "statuses", "tone", "said"),
+    [
+        ((), "", "unclear", "Nothing was checked, so nothing can be said."),
+        ((NOTE, IDLE, SHARED), "f", "error", f"Do not trust these numbers yet: {SHARED.message}"),
+        ((IDLE,), "f", "warning", "One thing costs time: The GPU was idle for 3.5 ms."),
+        ((IDLE, CHURN), "f", "warning", "2 things cost time. The first: 2 pipelines are new."),
+        ((NOTE,), "pf", "good", "No fault was found by 2 checks, and all could be made."),
+        ((), "pax", "unclear", "No fault was found by 1 of 3 checks; 2 could not be made."),
+        ((), "a", "unclear", "Nothing can be said: none of 1 check could be made."),
+    ],
+)
+def test_the_verdict_is_one_sentence(
+    findings: tuple[Finding, ...], statuses: str, tone: str, said: str
+) -> None:
+    known = {"p": Status.PASSED, "f": Status.FOUND, "a": Status.ABSTAINED, "x": Status.FAILED}
+    checks = tuple(Check(f"rule-{at}", known[letter]) for at, letter in enumerate(statuses))
+    found = verdict_of(bare().having(findings=findings, checks=checks).result)
+    assert (found.tone, f"{found.lead} {found.message}".strip()) == (tone, said)
+
+
+def known(name: str, value: float | None, unit: str = "ns", reason: str = "") -> Measurement:
+    return Measurement(name, value, unit, Better.NEITHER, reason)
+
+
+def compared(*bounds: Measurement) -> tuple[Measurement, ...]:
+    return (
+        known("max_error_paged", 0.0002, ""),
+        known("step_time_paged", 2 * MS),
+        known("tokens_per_second_paged", 8_000, "tokens/s"),
+        known("step_time_sdpa", 5 * MS),
+        known("speedup", 2.5, "x"),
+        *bounds,
+    )
+
+
+def shown(run: Any) -> list[tuple[str, str, str]]:
+    return [(each["name"], each["value"], each["note"]) for each in headlines(run.result, {})]
+
+
+USUAL = (known("step_rate", 400, "steps/s"), known("host_idle_ratio", 0.01, "ratio"))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "note"),
+    [
+        (2.25, 2.75, "paged over sdpa: 2.25 x to 2.75 x with 95 % confidence"),
+        (0.9, 1.2, "paged over sdpa: 0.900 x to 1.20 x with 95 % confidence; which is faster, "),
+        (1.0, 1.2, "paged over sdpa: 1 x to 1.20 x with 95 % confidence; which is faster, the"),
+        (0.8, 1.0, "paged over sdpa: 0.800 x to 1 x with 95 % confidence; which is faster, the"),
+        (None, None, "paged over sdpa: no interval: too few pairs"),
+    ],
+)
+def test_a_comparison_begins_with_its_speed_up_and_how_sure_it_is(
+    low: float | None, high: float | None, note: str
+) -> None:
+    bounds = (
+        known("speedup_low_95", low, "x", "too few pairs"),
+        known("speedup_high_95", high, "x", "too few pairs"),
+    )
+    numbers = shown(bare().having(metrics=USUAL, results=compared(*bounds)))
+    assert [f"{name} {value}" for name, value, _ in numbers] == [
+        *("speedup 2.50 x", "step_time_paged 2 ms", "step_time_sdpa 5 ms", "host_idle_ratio 1.0 %")
+    ]
+    assert numbers[0][2].startswith(note)
+    assert numbers[0][2].endswith("not tell") is (low is not None and high is not None and low < 2)
+
+
+def test_a_speed_up_without_bounds_or_value_is_not_left_out() -> None:
+    assert shown(bare().having(results=compared()))[0][2] == "paged over sdpa"
+    absent = known("speedup", None, "x", "there was no pair of steps")
+    [first, second] = headlines(bare().having(metrics=USUAL[:1], results=(absent,)).result, {})
+    assert (first["value"], first["known"], second["name"]) == ("not available", False, "step_rate")
+    assert first["source"] == "not available, because there was no pair of steps"
+
+
+def test_a_server_begins_with_its_latencies_and_a_program_with_what_it_printed() -> None:
+    served = (
+        known("tokens_per_second", 326, "tokens/s"),
+        known("host_idle_ratio", 0.18, "ratio"),
+        known("ttft_p50", 26.5 * MS),
+        known("ttft_p99", 143 * MS),
+        known("tpot_p50", 8 * MS),
+        known("tpot_p99", None, reason="no request was completed."),
+        known("request_rate_served", 10, "requests/s"),
+    )
+    assert shown(bare().having(metrics=served)) == [
+        ("ttft_p50", "26.5 ms", "99th percentile 143 ms"),
+        ("tpot_p50", "8 ms", ""),
+        ("tokens_per_second", "326 tokens/s", ""),
+        ("request_rate_served", "10 requests/s", ""),
+    ]
+    printed = (known("pp512_tokens_per_second", 711.25, "tokens/s"), known("load_time", 5))
+    names = [name for name, *_ in shown(bare().having(metrics=USUAL, results=printed))]
+    assert names == ["pp512_tokens_per_second", "host_idle_ratio", "step_rate"]
+
+
+def test_first_numbers_are_those_that_are_known_and_at_most_four() -> None:
+    whole, steady = known("gpu_idle_ratio", 0.3, "ratio"), known("idle_ratio", 0.1, "ratio")
+    assert [name for name, *_ in shown(bare().having(metrics=(whole, steady)))] == ["idle_ratio"]
+    unknown = tuple(known(f"m{at}", None, reason="no.") for at in range(9))
+    assert len(shown(bare().having(metrics=unknown))) == MOST_NUMBERS
+    [(name, *_)] = shown(bare().having(metrics=(*unknown, whole)))
+    assert name == "gpu_idle_ratio"
+
+
+@pytest.mark.parametrize(
+    ("recorder", "clock", "marked", "words"),
+    [
+        ("host", {"origin": 1}, True, "the marks and the samples are of one clock of the host"),
+        ("import", {}, False, "there are no marks: no workload reported its phases or steps"),
+        ("import", {}, True, "not known: the recording does not say how its clocks are aligned"),
+        ("xctrace", {"epoch": 5}, True, "the marks tell no time that the trace tells too"),
+        ("xctrace", {"origin": 5, "source": "s", "uncertainty": 1_200_000}, True, "1.20 ms"),
+    ],
+)
+def test_how_the_marks_came_onto_the_traces_time_is_said(
+    recorder: str, clock: dict[str, Any], *, marked: bool, words: str
+) -> None:
+    assert words in clock_words(Provenance(recorder=recorder, clock=clock), marked=marked)
+
+
+def test_a_counter_set_that_is_not_named_or_not_on_is_told_from_one_that_is() -> None:
+    xctrace, named = Provenance(recorder="xctrace"), paced_run().tables
+    off = {"settings": named["settings"].assign(setting="Counter Set: (null)")}
+    assert counter_set(Provenance(recorder="host"), named).startswith("none: the host recorder")
+    assert counter_set(xctrace, named) == "Performance Limiters; 120 samples of counters"
+    assert counter_set(xctrace, off) == "none is switched on; no samples of counters"
+    assert counter_set(xctrace, {}).startswith("not known, because no table of contents")
+
+
+def test_what_a_warning_says_already_is_no_remark() -> None:
+    known = Capabilities(Identity(chip="Apple M1"), "2026-11-20T10:15:03+00:00")
+    provenance = Provenance(warnings=("It is cut.",), capabilities=known)
+    context = health.context(paced_run().having(provenance=provenance).result, paced_run().tables)
+    assert (context["remarks"], context["capabilities"]) == ([], known)
+    assert health.context(paced_run().result, paced_run().tables)["remarks"] == ["It is cut."]
