@@ -6,17 +6,9 @@ import pytest
 
 from tracekit.analysis.rule import Evidence, Finding, Severity
 
-_TYPES = {
-    "start": "int64",
-    "time": "int64",
-    "duration": "Int64",
-    "pid": "Int64",
-    "command_buffer": "UInt64",
-    "encoder": "UInt64",
-    "start_latency": "Int64",
-    "target": "bool",
-    "value": "Float64",
-}
+_TYPES = {"start": "int64", "time": "int64", "target": "bool", "value": "Float64"}
+_TYPES |= dict.fromkeys(("duration", "pid", "start_latency"), "Int64")
+_TYPES |= dict.fromkeys(("command_buffer", "encoder"), "UInt64")
 
 
 def frame(columns: str, *rows: tuple[object, ...], **same: object) -> pd.DataFrame:
@@ -41,27 +33,21 @@ def tables() -> dict[str, pd.DataFrame]:
         frame(work, *ours, **OURS),
         frame(work, (4500, 200, "frame", "Vertex", None, 80, 5), **THEIRS),
     ]
+    counted = ((4000, 40.5), (4100, np.nan), (4200, 50.25))
     return {
         "phases": frame("start duration name", (-500, 400, "warm-up"), (0, 9000, "steady")),
         "submissions": frame(
             "start duration event command_buffer",
-            (1000, 900, "Submission", 70),
-            (1500, 900, "Submission", 71),
+            *((1000, 900, "Submission", 70), (1500, 900, "Submission", 71)),
             **OURS,
         ),
         "encoders": frame(
             "start duration label command_buffer encoder",
-            (1100, 300, None, 70, 80),
-            (1600, 300, None, 71, 81),
+            *((1100, 300, None, 70, 80), (1600, 300, None, 71, 81)),
             **OURS,
         ),
         "gpu_intervals": pd.concat(on_gpu, ignore_index=True),
-        "gpu_counters": frame(
-            "start value",
-            *((4000, 40.5), (4100, np.nan), (4200, 50.25)),
-            counter="Kernel Occupancy",
-            percentage=True,
-        ),
+        "gpu_counters": frame("start value", *counted, counter="Kernel Occupancy", percentage=True),
     }
 
 

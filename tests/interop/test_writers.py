@@ -1,6 +1,7 @@
-"""A run as Perfetto's own trace processor reads it."""
+"""A run as Chrome's JSON and as Perfetto's trace, which its own trace processor reads."""
 
 import io
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,52 @@ from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.tracks import tracks
 
 Tables = dict[str, pd.DataFrame]
+
+
+def events(tables: Tables) -> list[dict[str, Any]]:
+    file = io.BytesIO()
+    write_chrome(list(tracks(tables)), file)
+    document = json.loads(file.getvalue())
+    assert document["displayTimeUnit"] == "ns"
+    return document["traceEvents"]
+
+
+def test_slices_and_levels_keep_every_nanosecond(tables: Tables) -> None:
+    found = events(tables)
+    [copy] = [event for event in found if event["name"] == "copy"]
+    assert (copy["ph"], copy["ts"], copy["dur"]) == ("X", 4.0, 1.5)
+    known = {"command_buffer": 70, "encoder": 80, "start_latency": 2100, "pid": 4711}
+    assert copy["args"] == known
+    levels = [(event["ts"], event["args"]) for event in found if event["ph"] == "C"]
+    assert levels == [(4.0, {"%": 40.5}), (4.2, {"%": 50.25})]
+    assert events({}) == []
+
+
+def test_processes_and_tracks_are_named(tables: Tables) -> None:
+    found = events(tables)
+    names = {
+        event["args"]["name"]: event["pid"] for event in found if event["name"] == "process_name"
+    }
+    assert set(names) == {"Workload", "python3", "GPU", "Machine"}
+    assert names["python3"] == 4711
+    assert len(set(names.values())) == 4
+    threads = [event for event in found if event["name"] == "thread_name"]
+    assert len({event["tid"] for event in threads}) == len(threads)
+    assert [event["args"]["name"] for event in threads].count("Command buffers") == 2
+
+
+def test_chains_begin_once_and_go_on_by_ids_that_no_viewer_rounds(tables: Tables) -> None:
+    later = {
+        name: frame.replace({"pid": {4711: 99_998}}) if "pid" in frame else frame
+        for name, frame in tables.items()
+    }
+    steps: dict[str, str] = {}
+    for event in events(later):
+        if event.get("cat") == "work":
+            steps[event["id"]] = steps.get(event["id"], "") + event["ph"]
+    assert sorted(steps.values()) == ["s", "st", "st", "st", "st"]
+    assert len({float(int(number, 16)) for number in steps}) < 5, "numbers would be rounded"
+
 
 _SLICES = """
     select slice.name as name, slice.ts as ts, slice.dur as dur, track.name as track
@@ -88,26 +135,25 @@ def test_perfetto_reads_the_json_as_well(reader: TraceProcessor, tables: Tables)
     assert ("unlabelled", "copy") in arrows
 
 
-def test_without_tracks_the_trace_is_whole_and_empty() -> None:
-    trace = Trace.FromString(written({}))
-    assert [packet.HasField("track_event") for packet in trace.packet] == [False]
-
-
 def test_times_are_shifted_so_that_the_first_is_zero(tables: Tables) -> None:
-    def moments(of: Tables) -> list[int]:
-        packets = Trace.FromString(written(of)).packet
-        return sorted(one.timestamp for one in packets if one.HasField("track_event"))
+    def moments() -> list[int]:
+        packets = Trace.FromString(written(tables)).packet
+        return sorted(packet.timestamp for packet in packets if packet.HasField("track_event"))
 
-    assert moments(tables)[0] == 0
-    later = {name: one for name, one in tables.items() if name != "phases"}
-    assert moments(later)[0] == 1000
+    assert moments()[0] == 0
+    del tables["phases"]
+    assert moments()[0] == 1000
+    tables.clear()
+    assert moments() == []
 
 
 def test_what_overlaps_stands_on_tracks_of_its_own(tables: Tables) -> None:
     trace = Trace.FromString(written(tables))
-    described = [one.track_descriptor for one in trace.packet if one.HasField("track_descriptor")]
-    assert [one.name for one in described].count("Command buffers") == 2
-    assert len({one.uuid for one in described}) == len(described)
+    described = [
+        packet.track_descriptor for packet in trace.packet if packet.HasField("track_descriptor")
+    ]
+    assert [track.name for track in described].count("Command buffers") == 2
+    assert len({track.uuid for track in described}) == len(described)
     begun: dict[int, int] = {}
     for packet in trace.packet:
         if packet.HasField("track_event") and packet.track_event.type in {1, 2}:
