@@ -33,9 +33,7 @@ def test_a_chip_has_figures_with_source_and_confidence(tracekit: Any) -> None:
     ("name", "hint"),
     [("Apple M4 Mox", "Did you mean Apple M4"), ("EPYC", "There are: Apple M1, Apple M1 Pro, ")],
 )
-def test_of_a_chip_without_figures_those_with_some_are_told(
-    tracekit: Any, name: str, hint: str
-) -> None:
+def test_an_unknown_chip_is_answered_with_known_ones(tracekit: Any, name: str, hint: str) -> None:
     ran = tracekit("chip", "--name", name)
     assert ran.code == 0
     assert rows(ran.out)["bandwidth"][0].startswith("not available, because")

@@ -133,9 +133,7 @@ COMMANDS = {
     "name",
     [pytest.param(name, marks=[pytest.mark.processes] * (name == "batch")) for name in COMMANDS],
 )
-def test_no_sequence_of_a_trace_reaches_the_terminal(
-    name: str, folder: Path, tmp_path: Path
-) -> None:
+def test_no_sequence_of_a_trace_reaches_a_terminal(name: str, folder: Path, tmp_path: Path) -> None:
     _, shown = on_terminal(*placed(COMMANDS[name], folder, tmp_path))
     assert "owned" in shown
     assert "\x1b[8m" not in shown

@@ -160,7 +160,7 @@ def test_a_full_disk_is_an_error_in_a_sentence(name: str, world: World, tracekit
 
 @pytest.mark.parametrize("name", ONE_EACH)
 @pytest.mark.usefixtures("unharmed")
-def test_a_place_that_cannot_be_written_is_an_error_in_a_sentence(
+def test_an_unwritable_place_is_an_error_in_a_sentence(
     name: str, world: World, tracekit: Any
 ) -> None:
     if not READ_ONLY.is_dir():

@@ -172,7 +172,7 @@ def test_several_runs_that_are_worse_are_a_regression(
 
 
 @pytest.mark.processes
-def test_somebody_is_told_of_a_regression_only(
+def test_a_hook_hears_of_a_regression_only(
     outside: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     told = outside / "told"

@@ -112,7 +112,7 @@ def test_no_person_is_named_in_an_export_or_on_the_page(history: Any, tmp_path: 
     assert "ada" not in shown.out + page.read_text()
 
 
-def test_the_plan_says_which_history(
+def test_a_plan_says_the_history(
     tracekit: Any, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(file.parent)
@@ -168,9 +168,7 @@ def test_a_baseline_is_accepted_and_listed(history: Any) -> None:
         (["2026", "--reason", "x"], "Several nights begin with"),
     ],
 )
-def test_a_baseline_that_makes_no_sense_is_refused(
-    history: Any, words: list[str], told: str
-) -> None:
+def test_a_baseline_without_sense_is_refused(history: Any, words: list[str], told: str) -> None:
     assert_error(history("baseline", "accept", *words), 2, told)
     assert history("baseline", "list").out.startswith("# 0 accepted")
 

@@ -83,9 +83,7 @@ def test_a_reference_that_cannot_be_had_ends_a_dry_run(here: Path, tracekit: Any
 
 
 @pytest.mark.parametrize("words", [["--dry-run"], []], ids=["dry", "for-real"])
-def test_mistakes_are_told_before_anything_runs(
-    words: list[str], here: Path, tracekit: Any
-) -> None:
+def test_mistakes_are_said_before_any_work(words: list[str], here: Path, tracekit: Any) -> None:
     text = PLAN.replace("batch = 8", "batch = 0").replace("[nightly]\n", "[nightly]\nbudgt = 1\n")
     (here / "tracekit.toml").write_text(text)
     shown = tracekit("nightly", *words)
@@ -110,9 +108,7 @@ def test_a_plan_to_begin_with_is_written_once(
 @pytest.mark.parametrize(
     "words", ["gone.toml", "--no-such-option", "a.toml b.toml", "--capture gone"]
 )
-def test_what_is_no_word_on_a_commit_stops_a_bisection(
-    words: str, here: Path, tracekit: Any
-) -> None:
+def test_what_judges_no_commit_stops_a_bisection(words: str, here: Path, tracekit: Any) -> None:
     assert tracekit("nightly", *words.split()).code == 2
     assert tracekit("nightly", "--bisect", *words.split()).code == 130
 

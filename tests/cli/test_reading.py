@@ -19,7 +19,7 @@ from tracekit.tables.tables import Tables
 Xml = Callable[..., str]
 
 
-def test_a_recording_that_was_cut_short_is_said_again_after_its_analysis(
+def test_a_recording_that_was_cut_short_is_said_after_analysis(
     tracekit: Any, imported: Path
 ) -> None:
     file = imported / "recording.json"
@@ -54,7 +54,7 @@ def test_tables_are_listed_shown_and_written(tracekit: Any, imported: Path, tmp_
     assert pd.read_csv(tmp_path / "t.csv")["target"].tolist() == [True, True, False]
 
 
-def test_convert_writes_the_rows_before_damage_and_fails(
+def test_convert_writes_rows_before_damage(
     tracekit: Any, tmp_path: Path, intervals_xml: Xml
 ) -> None:
     text = intervals_xml([(0, 10, 1, "a"), (20, 10, 1, "a"), (40, 10, 1, "a")])
@@ -108,9 +108,7 @@ def test_convert_takes_the_table_that_is_chosen(
     assert tracekit("convert", two_tables, out, "--run", "2").code == 3
 
 
-def test_tables_shows_a_line_for_each_repeat(
-    tracekit: Any, tmp_path: Path, two_tables: Path
-) -> None:
+def test_tables_shows_a_line_a_repeat(tracekit: Any, tmp_path: Path, two_tables: Path) -> None:
     folder = tmp_path / "run"
     assert tracekit("import", two_tables, "--target", "7", "--output", folder).code == 0
     lines = [line.split("\t")[:2] for line in tracekit("tables", folder).out.splitlines()]
@@ -144,9 +142,7 @@ def run(bundle: Path, tmp_path: Path, tracekit: Any) -> Path:
     return tmp_path / "run"
 
 
-def test_tables_of_a_bundle_are_listed_shown_and_converted(
-    bundle: Path, tmp_path: Path, tracekit: Any
-) -> None:
+def test_tables_of_a_bundle_are_read(bundle: Path, tmp_path: Path, tracekit: Any) -> None:
     before = sorted(tmp_path.rglob("*"))
     assert "gpu_intervals" in tracekit("tables", bundle).out
     shown = tracekit("tables", bundle, "gpu_intervals")
@@ -202,9 +198,7 @@ def test_a_bundle_is_exported_beside_where_one_stands_and_imported_like_any_expo
     assert "\ngpu_intervals\t3\t" in tracekit("tables", "imported").out
 
 
-def test_parts_of_a_bundle_that_are_missing_are_said(
-    tracekit: Any, bundle: Path, tmp_path: Path
-) -> None:
+def test_missing_parts_of_a_bundle_are_said(tracekit: Any, bundle: Path, tmp_path: Path) -> None:
     shutil.rmtree(bundle / f"{STORE}-0")
     for command, options in (("convert", ["--to", "csv"]), ("export", [])):
         ran = tracekit(command, bundle, tmp_path / command, *options)
@@ -233,9 +227,7 @@ def test_a_bundle_that_is_not_known_or_packed_is_refused_with_the_way_out(
 
 
 @pytest.mark.skipif(shutil.which("xcrun") is not None, reason="xctrace would export it")
-def test_a_run_that_reads_its_bundle_needs_no_export_but_the_bundle(
-    bundle: Path, run: Path, tracekit: Any
-) -> None:
+def test_a_run_of_a_bundle_needs_it_and_no_export(bundle: Path, run: Path, tracekit: Any) -> None:
     assert_error(tracekit("export", run), 3, "needs no export", "tracekit analyze")
     bundle.rename(bundle.with_name("elsewhere"))
     assert_error(tracekit("analyze", run), 3, "which is not there", "Put the bundle back")
@@ -249,9 +241,7 @@ def pruned(run: Path, bundle: Path, tracekit: Any) -> str:
     return " ".join(tracekit("prune", run.parent, "--keep", "0d", "--newest", 0).out.split())
 
 
-def test_a_pruned_bundle_is_stood_for_by_its_kept_tables(
-    run: Path, bundle: Path, tracekit: Any
-) -> None:
+def test_kept_tables_stand_for_a_pruned_bundle(run: Path, bundle: Path, tracekit: Any) -> None:
     before = Tables(run / "exports", frozenset({4711}))
     intervals, ticks = before["gpu_intervals"], before.raw("tick", table=3)
     pruned(run, bundle, tracekit)
@@ -265,7 +255,7 @@ def test_a_pruned_bundle_is_stood_for_by_its_kept_tables(
     assert "was pruned" in tracekit("export", run).err
 
 
-def test_a_bundle_of_which_not_all_can_be_kept_is_not_pruned(
+def test_a_bundle_of_unreadable_tables_is_not_pruned(
     run: Path, bundle: Path, tracekit: Any
 ) -> None:
     (bundle / f"{STORE}-2/bulkstore").write_bytes(b"nonsense")
@@ -403,9 +393,7 @@ def test_an_analysis_can_be_of_another_run_and_what_follows_is_too(
     assert Recording(run).provenance() == provenance
 
 
-def test_exports_of_the_first_run_alone_are_of_that_run(
-    exported: Path, tmp_path: Path, tracekit: Any
-) -> None:
+def test_exports_of_the_first_run_are_of_it(exported: Path, tmp_path: Path, tracekit: Any) -> None:
     for table in exported.glob("*-2*.xml"):
         table.unlink()
     ran = tracekit("import", exported, "--output", tmp_path / "run")
@@ -413,7 +401,7 @@ def test_exports_of_the_first_run_alone_are_of_that_run(
     assert Recording(tmp_path / "run").provenance().run == 1
 
 
-def test_a_bundle_is_converted_whole_or_one_run_of_it(
+def test_a_bundle_is_converted_whole_or_a_run(
     two_runs: Path, tmp_path: Path, tracekit: Any
 ) -> None:
     runs, names = ["run1", "run2"], ["metal-gpu-intervals.csv", "tick.csv"]

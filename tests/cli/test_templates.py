@@ -27,9 +27,7 @@ def stock(tmp_path: Path) -> Path:
 
 
 @pytest.mark.processes
-def test_templates_are_listed_by_their_sections(
-    tracekit: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_templates_are_listed_by_section(tracekit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Path(__file__).parents[1] / "fake_xctrace" / "bin"
     monkeypatch.setenv("PATH", f"{fake}:{PATH}")
     ran = tracekit("templates")
@@ -45,9 +43,7 @@ def test_a_machine_without_xctrace_is_told_in_a_sentence(tracekit: Any) -> None:
     assert ran.out == ""
 
 
-def test_making_is_a_dry_run_that_names_every_place(
-    tracekit: Any, stock: Path, tmp_path: Path
-) -> None:
+def test_making_is_a_dry_run_with_every_place(tracekit: Any, stock: Path, tmp_path: Path) -> None:
     output = tmp_path / "mine.tracetemplate"
     ran = tracekit("templates", "make", output, "--from", stock, "--counter-profile", "13")
     assert ran.code == 0
@@ -59,9 +55,7 @@ def test_making_is_a_dry_run_that_names_every_place(
     assert not output.exists()
 
 
-def test_a_template_is_made_and_its_path_printed(
-    tracekit: Any, stock: Path, tmp_path: Path
-) -> None:
+def test_a_template_is_made_and_its_path_shown(tracekit: Any, stock: Path, tmp_path: Path) -> None:
     before = stock.read_bytes()
     output = tmp_path / "with space.tracetemplate"
     options = ["--counter-profile", "13", "--shader-timeline", "on", "--write"]

@@ -64,9 +64,7 @@ def at(minute: int) -> str:
         (1.0, 1.065, Verdict.UNCLEAR),
     ],
 )
-def test_a_change_counts_that_is_large_and_sure(
-    before: float, after: float, verdict: Verdict
-) -> None:
+def test_a_large_and_sure_change_counts(before: float, after: float, verdict: Verdict) -> None:
     sides = [sample_of(noisy(before * MS))], [sample_of(noisy(after * MS, seed=2))]
     compared = compare(*sides)
     step = change_of(compared)
@@ -123,9 +121,7 @@ def test_the_machines_pace_is_taken_out() -> None:
         ({"change": None}, "—"),
     ],
 )
-def test_a_change_is_the_measured_one_or_at_equal_pace_both(
-    known: dict[str, Any], words: str
-) -> None:
+def test_a_change_is_measured_or_at_equal_pace_both(known: dict[str, Any], words: str) -> None:
     facts = {"change": 0.05, "low": 0.04, "high": 0.08, "measured": 0.06} | known
     assert change_words(Change("step_p50", "ns", Better.LOWER, 1.0, 1.0, **facts)) == words
 
@@ -333,9 +329,7 @@ def changed(run: Path, metrics: dict[str, float] | None = None, **provenance: An
     save(file, result)
 
 
-def test_runs_are_read_from_folders_and_from_results(
-    runs: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_runs_are_read_from_folders_and_results(runs: tuple[Path, Path], tmp_path: Path) -> None:
     folder, file = read_samples([runs[0], runs[1] / "result.json"])
     assert (folder.name, file.name) == ("run", "other")
     assert folder.tables is not None
@@ -370,9 +364,7 @@ def test_unlike_work_is_refused_unless_forced(runs: tuple[Path, Path]) -> None:
     assert compare_runs(before, after, Limits(), force=True).void
 
 
-def test_the_command_tells_what_became_of_each_metric(
-    runs: tuple[Path, Path], tracekit: Any
-) -> None:
+def test_the_command_says_what_became_of_metrics(runs: tuple[Path, Path], tracekit: Any) -> None:
     changed(runs[1], machine={"model": "MacBook Pro"})
     ran = tracekit("compare", *runs)
     assert ran.code == 0

@@ -99,9 +99,7 @@ def test_what_the_machine_did_to_most_runs_of_one_side_is_a_condition() -> None:
 @pytest.mark.parametrize(
     ("others", "spoils"), [(0.81, True), (0.79, False), (0.1, False), (None, False)]
 )
-def test_a_full_machine_spoils_times_of_either_direction(
-    others: float | None, *, spoils: bool
-) -> None:
+def test_a_full_machine_spoils_times_both_ways(others: float | None, *, spoils: bool) -> None:
     slow = noisy(1_300_000, seed=2)
     at = range(0, sum(slow), sum(slow) // 20) if others is not None else [10**12]
     own = 1.0 if others is None or others > 0.2 else 1.75
@@ -152,9 +150,7 @@ def test_new_and_gone_are_what_the_other_side_looked_for() -> None:
         ({"severity": Severity.NOTE, "saving": 9999}, Became.SHRANK),
     ],
 )
-def test_a_finding_grows_with_its_severity_and_what_it_costs(
-    change: dict[str, Any], course: Became
-) -> None:
+def test_a_finding_grows_with_severity_and_cost(change: dict[str, Any], course: Became) -> None:
     small = replace(IDLE, severity=Severity.NOTE, saving=1)
     after = replace(IDLE, **change)
     (seen,) = finding_changes([found(small, IDLE)], [found(after, small)])

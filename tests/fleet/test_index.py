@@ -68,9 +68,7 @@ def test_a_folder_that_cannot_be_written_to_is_said(tracekit: Any, tmp_path: Pat
     assert tracekit("index", tmp_path / "missing").code == 3
 
 
-def test_a_folder_without_runs_is_said_to_have_none(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_folder_without_runs_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert write_index(tmp_path).exists()
     assert "There is no run in" in caplog.text
 
@@ -128,7 +126,7 @@ def test_a_row_has_the_verdict_links_and_the_course_of_its_kind(run: Any, tmp_pa
         ({}, "folder"),
     ],
 )
-def test_a_run_without_a_workload_has_a_name(
+def test_a_run_without_workload_has_a_name(
     facts: dict[str, Any], name: str, run: Any, tmp_path: Path
 ) -> None:
     run("folder", "1", 1.0, of=Provenance(recorder="host", **facts))

@@ -24,14 +24,6 @@ class Run:
     result: Result
     tables: Mapping[str, pd.DataFrame]
 
-    def without(self, *names: str) -> "Run":
-        return replace(
-            self, tables={name: rows for name, rows in self.tables.items() if name not in names}
-        )
-
-    def emptied(self) -> "Run":
-        return replace(self, tables={name: rows.iloc[:0] for name, rows in self.tables.items()})
-
     def having(self, **parts: Any) -> "Run":
         return replace(self, result=replace(self.result, **parts))
 
@@ -68,24 +60,17 @@ def host_tables() -> dict[str, pd.DataFrame]:
 def host_run() -> Run:
     """Five steps on the CPU, with one long gap; a warning, a note, two abstentions."""
     provenance = Provenance(
-        tracekit="0.1.0",
-        created="2026-11-20T10:15:03+00:00",
-        recorder="host",
-        recorder_version="tracekit 0.1.0",
-        workload="paged",
+        tracekit="0.1.0", created="2026-11-20T10:15:03+00:00", recorder="host",
+        recorder_version="tracekit 0.1.0", workload="paged",
         parameters={"batch": 16, "dtype": "float16", "ragged": False},
         command_lines=(("python3", "-m", "tracekit.workload.worker", "a b.json"),),
-        targets=(Process(77, "python3"),),
-        time_limit=5.0,
-        duration=6.1,
-        end_reason="the workload ended",
-        machine={"system": "Linux", "memory": 8 << 30},
+        targets=(Process(77, "python3"),), time_limit=5.0, duration=6.1,
+        end_reason="the workload ended", machine={"system": "Linux", "memory": 8 << 30},
         clock={"origin": 123, "clock": "monotonic"},
         overhead=Overhead(0.012, 0.02, 4_250_000, 4_200_000),
         stages={"record": Stage("done", "2026-11-20T10:15:09+00:00")},
-        warnings=("The machine had 1.4 other cores busy.",),
-        redacted=True,
-    )
+        warnings=("The machine had 1.4 other cores busy.",), redacted=True,
+    )  # fmt: skip
     metrics = (
         Measurement("tokens_per_second", 3412.4, "tokens/s", Better.HIGHER),
         Measurement("step_p50", 8 * MS, "ns", Better.LOWER),
@@ -95,14 +80,11 @@ def host_run() -> Run:
     findings = (
         Finding("trace-overhead", Severity.NOTE, "Recording cost 1.2 %.", ""),
         Finding(
-            rule="bubbles",
-            severity=Severity.WARNING,
-            message="The work of the target was idle for 34.5 % of the steady phase.",
-            advice="Keep two steps in flight.",
-            evidence=(Evidence("gpu_intervals", 628 * MS, 641 * MS),),
-            saving=13 * MS,
+            "bubbles", Severity.WARNING,
+            "The work of the target was idle for 34.5 % of the steady phase.",
+            "Keep two steps in flight.", (Evidence("gpu_intervals", 628 * MS, 641 * MS),), 13 * MS,
         ),
-    )
+    )  # fmt: skip
     checks = (
         Check("capture-empty", Status.PASSED),
         Check("bubbles", Status.FOUND),
@@ -135,11 +117,9 @@ def trace_run() -> Run:
     driver = {"start": 90_000, "duration": 5_000, "event": "Command Buffer", **own}
     compiler = {"start": 10_000, "duration": 60_000, "program": "compute", **own}
     provenance = Provenance(
-        recorder="import",
-        targets=(Process(41, "probe"),),
-        templates=("Metal System Trace",),
+        recorder="import", targets=(Process(41, "probe"),), templates=("Metal System Trace",),
         stages={"analyze": Stage("running", "2026-11-20T10:15:09+00:00")},
-    )
+    )  # fmt: skip
     metrics = (
         Measurement("gpu_busy", 180_000, "ns", Better.NEITHER),
         Measurement("gpu_idle_ratio", 0.1, "ratio", Better.LOWER),
@@ -166,18 +146,21 @@ def paced_run() -> Run:
     lengths[20], lengths[40] = 30, 50
     starts = [10 + sum(lengths[:place]) for place in range(60)]
     steps = list(zip(starts, lengths, strict=True))
+    vmmap = (None, "vmmap is a program of macOS")
     notes = [
-        ("baseline", "resident", 20, ""),
-        ("baseline", "mlx_active", None, "MLX is not loaded"),
-        ("warm-up", "resident", 60, ""),
-        ("warm-up", "mlx_active", 8, ""),
-        ("warm-up", "mlx_peak", 5, ""),
-        ("warm-up", "footprint", None, "vmmap is a program of macOS"),
-        ("steady", "resident", 59, ""),
-        ("steady", "mlx_active", 12, ""),
-        ("steady", "mlx_peak", 9, ""),
-        ("steady", "footprint", None, "vmmap is a program of macOS"),
+        *(("baseline", "resident", 20, ""), ("baseline", "mlx_active", None, "MLX is not loaded")),
+        *(("warm-up", "resident", 60, ""), ("warm-up", "mlx_active", 8, "")),
+        *(("warm-up", "mlx_peak", 5, ""), ("warm-up", "footprint", *vmmap)),
+        *(("steady", "resident", 59, ""), ("steady", "mlx_active", 12, "")),
+        *(("steady", "mlx_peak", 9, ""), ("steady", "footprint", *vmmap)),
     ]
+    clocks = ((5, 444e6), (50, 1.4e9), (90, 1.2e9), (206, 1.3e9))
+    gauges = [(at, "gpu_clock", clock, "Hz", "macmon") for at, clock in clocks]
+    gauges += [(50, "cpu_power", 2.0, "W", "macmon"), (60, "blocks", 7.0, "count", "workload")]
+    counters = (
+        ("Compute Occupancy", 30.0, 50.0, True),
+        ("GPU Read Bandwidth", 50.0, 60.5, False),
+    )
     rows: dict[str, Rows] = {
         "phases": [
             {"start": at * MS, "duration": length * MS, "name": name, "clock": "host"}
@@ -213,10 +196,7 @@ def paced_run() -> Run:
         "gpu_counters": [
             {"start": 18 * MS + at * MS, "duration": MS // 10, "counter": name}
             | {"value": value, "percentage": percentage, "clock": "gpu"}
-            for name, low, high, percentage in (
-                ("Compute Occupancy", 30.0, 50.0, True),
-                ("GPU Read Bandwidth", 50.0, 60.5, False),
-            )
+            for name, low, high, percentage in counters
             for at, value in enumerate([low, low, high, high] * 15)
         ],
         "process_samples": [own(time=at * MS, memory=(300 - at) << 20) for at in range(0, 200, 10)],
@@ -227,14 +207,7 @@ def paced_run() -> Run:
         ],
         "gauges": [
             {"time": at * MS, "name": name, "value": value, "unit": unit, "source": source}
-            for at, name, value, unit, source in (
-                (5, "gpu_clock", 444e6, "Hz", "macmon"),
-                (50, "gpu_clock", 1.4e9, "Hz", "macmon"),
-                (90, "gpu_clock", 1.2e9, "Hz", "macmon"),
-                (206, "gpu_clock", 1.3e9, "Hz", "macmon"),
-                (50, "cpu_power", 2.0, "W", "macmon"),
-                (60, "blocks", 7.0, "count", "workload"),
-            )
+            for at, name, value, unit, source in gauges
         ],
         "spans": [{"name": "decode", "start": 20 * MS, "duration": MS, "clock": "host"}],
         "submissions": [
@@ -244,16 +217,12 @@ def paced_run() -> Run:
         "gpu_states": [own(start=0, duration=5, state="Active"), own(start=5, duration=9)],
     }
     provenance = Provenance(
-        recorder="xctrace",
-        workload="paged",
-        method="attach",
-        templates=("Metal System Trace",),
-        time_limit=1.5,
-        targets=(Process(7, "app"),),
+        recorder="xctrace", workload="paged", method="attach", templates=("Metal System Trace",),
+        time_limit=1.5, targets=(Process(7, "app"),),
         machine={"chip": "Apple M1", "gpu_cores": 8},
         clock={"source": "start-date", "origin": 5, "uncertainty": 1_200_000},
         stages={"export": Stage("failed", "t", "The disk is full.")},
-    )
+    )  # fmt: skip
     metrics = (
         Measurement("gpu_idle_ratio", 0.5, "ratio", Better.LOWER),
         Measurement("idle_ratio", 0.25, "ratio", Better.LOWER),
@@ -292,12 +261,8 @@ def served_run() -> Run:
         (30, "rejected", None, None, 0, too_many),
     ]
     gauges = [
-        (0, "limit_active_sequences", 1),
-        (0, "limit_blocks", 8),
-        (1, "active_sequences", 1),
-        (1, "used_blocks", 4),
-        (1, "queued_requests", 0),
-        (21, "queued_requests", 2),
+        *((0, "limit_active_sequences", 1), (0, "limit_blocks", 8), (1, "active_sequences", 1)),
+        *((1, "used_blocks", 4), (1, "queued_requests", 0), (21, "queued_requests", 2)),
     ]
     rows: dict[str, Rows] = {
         "requests": [
@@ -338,6 +303,7 @@ def served_run() -> Run:
 @cache
 def profiled_run() -> Run:
     """A recording without GPU work: samples of threads, hangs, signposts, a launch."""
+    app = {"subsystem": "app"}
     rows: dict[str, Rows] = {
         "cpu_profile": [own(time=5, weight=3 * MS, stack=0, tid=70)] * 3
         + [
@@ -346,10 +312,8 @@ def profiled_run() -> Run:
         ],
         "threads": [own(time=0, tid=70, name="Main Thread")],
         "signpost_intervals": [
-            own(start=at, duration=length, name=name, subsystem="app")
-            for at, (name, length) in enumerate(
-                [("decode", 100), ("decode", 200), ("decode", 300), ("open", None)]
-            )
+            *(own(start=at, duration=(at + 1) * 100, name="decode", **app) for at in range(3)),
+            own(start=3, duration=None, name="open", **app),
         ],
         "hangs": [
             own(start=1, duration=5, kind="Microhang"),
@@ -362,10 +326,8 @@ def profiled_run() -> Run:
     tables["profile_frames"] = pd.DataFrame(
         {"stack": [0, 0, 1], "depth": [0, 1, 0], "function": ["<spin>", "main", "start"]}
     )
-    provenance = Provenance(
-        recorder="import", targets=(Process(7, "app"),), started="2026-03-30", duration=0.1
-    )
-    return Run(Result(provenance), tables)
+    made = {"recorder": "import", "started": "2026-03-30", "duration": 0.1}
+    return Run(Result(Provenance(targets=(Process(7, "app"),), **made)), tables)
 
 
 @cache

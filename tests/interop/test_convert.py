@@ -119,17 +119,13 @@ def test_what_cannot_be_meant_is_refused(
         assert_error(tracekit("convert", *arguments), 2, said)
 
 
-def test_a_run_without_stacks_has_none_to_convert(
-    tracekit: Any, imported: Path, tmp_path: Path
-) -> None:
+def test_a_run_without_stacks_has_no_profile(tracekit: Any, imported: Path, tmp_path: Path) -> None:
     ran = tracekit("convert", imported, tmp_path / "out.json", "--to", "speedscope")
     assert_error(ran, 3, "no samples of threads")
     assert not (tmp_path / "out.json").exists()
 
 
-def test_a_place_that_cannot_be_written_to_loses_nothing(
-    tracekit: Any, run: Path, tmp_path: Path
-) -> None:
+def test_a_place_that_is_taken_loses_nothing(tracekit: Any, run: Path, tmp_path: Path) -> None:
     assert_error(tracekit("convert", run, tmp_path, "--to", "chrome"), 3, "is a folder")
     (tmp_path / "taken").write_text("kept")
     ran = tracekit("convert", run, tmp_path / "taken", "--to", "parquet")

@@ -185,9 +185,7 @@ def test_points_lie_under_the_roof_and_their_names_away_from_it() -> None:
 
 
 @pytest.mark.parametrize("intensity", [0.5, 2, 6, 20])
-def test_the_roof_of_memory_is_named_away_from_points_and_from_that_of_arithmetic(
-    intensity: float,
-) -> None:
+def test_the_roof_of_memory_is_named_away_from_all_others(intensity: float) -> None:
     chart = roof("Roof", "One.", [Placed("paged", intensity, intensity * 9e10)], 100e9, 3e12)
     memory = next(one for one in texts(chart) if one.startswith("memory "))
     arithmetic = next(one for one in texts(chart) if one.startswith("arithmetic "))

@@ -57,9 +57,7 @@ def test_the_targets_work_and_the_others_are_told_apart(tables: Tables) -> None:
     assert "Command Buffer 0:Compute Command 0" in page
 
 
-def test_a_bundle_of_time_profiler_shows_where_its_samples_lie(
-    corpus: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_of_time_profiler_shows_where_samples_lie(corpus: Path, tmp_path: Path) -> None:
     [bundle] = corpus.glob("*/_history_*/cpu_time_profiler.trace")
     [recording] = pipeline.import_([bundle], tmp_path / "run")
     result = pipeline.analyze(recording)
@@ -72,7 +70,7 @@ def test_a_bundle_of_time_profiler_shows_where_its_samples_lie(
     assert "No work of the target on the device" not in page
 
 
-def test_real_counters_become_a_page_that_claims_no_rate_and_no_idle_time(
+def test_a_page_of_real_counters_claims_no_rate_and_no_idle_time(
     corpus: Any, tmp_path: Any
 ) -> None:
     [recording] = pipeline.import_([corpus / "xcode-counters"], tmp_path / "run")

@@ -65,9 +65,7 @@ def lines(part: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_page_says_and_draws_what_its_golden_file_holds(
-    request: pytest.FixtureRequest, name: str
-) -> None:
+def test_a_page_is_that_of_its_golden_file(request: pytest.FixtureRequest, name: str) -> None:
     run = getattr(report_runs, name)()
     page = page_of(run)
     assert page_of(run) == page

@@ -98,9 +98,7 @@ def test_details_and_levels_come_through(script: Any) -> None:
         (1_500, 500, "1.5 µs"),
     ],
 )
-def test_a_tick_has_just_the_digits_that_its_step_needs(
-    script: Any, at: int, step: int, words: str
-) -> None:
+def test_a_tick_has_the_digits_its_step_needs(script: Any, at: int, step: int, words: str) -> None:
     assert script("words.js", "moment(...given)", [at, step]) == words
 
 

@@ -200,7 +200,7 @@ def test_what_an_analysis_needs_is_fetched_and_nothing_else(archive: str, tmp_pa
     assert contents(fetched(exports, tmp_path / "here")) == {"toc.xml": "<trace-toc/>"}
 
 
-def test_what_does_not_fit_is_not_begun(
+def test_what_does_not_fit_is_left(
     archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")  # noqa: PYI024
@@ -211,7 +211,7 @@ def test_what_does_not_fit_is_not_begun(
     assert not (tmp_path / "a-b.trace").exists()
 
 
-def test_a_file_that_is_not_there_after_all_is_said(
+def test_a_listed_file_that_is_missing_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LyingFileSystem, "names", ("HERE/open.creq",))

@@ -203,9 +203,7 @@ def test_a_wrong_call_is_said(tracekit: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_scheduler_that_is_not_there_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_scheduler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path / "run", 1, {GPU})
     monkeypatch.setattr("tracekit.fleet.batch.workers._PATIENCE", 0.2)
     (tmp_path / "out" / ".work-of-a-killed-one" / "run").mkdir(parents=True)
@@ -252,9 +250,7 @@ GOOD = BatchRow("a", "a", "a", "", "run", "ok")
 BAD = BatchRow("b", "b", "b", "", "run", "failed", error="No.", hint="Do.")
 
 
-def test_the_pace_says_how_long_it_will_take_once_it_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_known_pace_says_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Tally(1_200, kept=1_000, failed_before=1).words() == "1,001 of 1,200 · 1 failed"
     tally = Tally(15, kept=2, failed_before=1, began=100.0)
     for rows in ((GOOD,), (GOOD, GOOD), (BAD,), (GOOD,)):

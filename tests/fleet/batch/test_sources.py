@@ -207,9 +207,7 @@ def test_a_store_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
     "name",
     ["/etc/passwd", "HERE/../x", "HERE/a/../../x", "HERE/./a", "HEREx/a", "HERE//a", "HERE/a\\b"],
 )
-def test_a_listing_that_leads_elsewhere_is_refused(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listing_that_leads_away_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LyingFileSystem, "names", (name,))
     place = place_of("lying://box/run.trace")
     for listing in (place.below, place.listed):

@@ -57,7 +57,7 @@ def test_two_processes_share_the_recordings(tmp_path: Path) -> None:
     assert {row.key for row in rows} == {task.source.key for task in tasks}
 
 
-def test_workers_with_another_version_are_refused(
+def test_workers_of_another_version_are_refused(
     cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracekit.fleet.batch.workers.version", lambda _: "9.9")
@@ -88,9 +88,7 @@ def test_a_cluster_analyses_what_its_workers_see(cluster: LocalCluster, tmp_path
 
 
 @pytest.mark.processes
-def test_a_scheduler_that_goes_away_ends_the_batch_in_words(
-    cluster: LocalCluster, tmp_path: Path
-) -> None:
+def test_a_lost_scheduler_ends_the_batch_in_words(cluster: LocalCluster, tmp_path: Path) -> None:
     for seed in range(4):
         run(tmp_path / "traces" / f"{seed}", seed, {GPU})
 

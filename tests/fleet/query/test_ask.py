@@ -63,9 +63,7 @@ def test_a_damaged_run_is_named_and_the_others_answer(two_runs: Path, ask: Any) 
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names of files are text there")
-def test_a_run_whose_name_is_no_text_is_named_and_the_others_answer(
-    two_runs: Path, ask: Any
-) -> None:
+def test_a_run_whose_name_is_no_text_is_named_and_others_answer(two_runs: Path, ask: Any) -> None:
     (two_runs / "a").rename(two_runs / "a\udcff")
     said: list[str] = []
     assert ask("select distinct run from gpu_intervals", two_runs, warnings=said) == [{"run": "b"}]

@@ -160,9 +160,7 @@ def test_a_folder_may_be_called_like_a_part_of_a_question(name: str, out: Path, 
 
 
 @pytest.mark.parametrize("lacking", [["state"], ["key", "stamp"]])
-def test_a_row_that_cannot_be_read_is_said_in_a_sentence(
-    lacking: list[str], out: Path, ask: Any
-) -> None:
+def test_an_unreadable_row_is_said_in_a_sentence(lacking: list[str], out: Path, ask: Any) -> None:
     file = out / "results" / "k1.parquet"
     pq.write_table(pq.read_table(file).drop_columns(lacking), file)
     with pytest.raises(InputError, match=f"A row in .* cannot be read: .*`{lacking[0]}`"):
@@ -174,9 +172,7 @@ def test_without_a_batch_there_are_no_results_of_one(run: Any, ask: Any) -> None
         ask("select * from batch_results", run("a", [(0, 10, 7, "python3")]))
 
 
-def test_what_can_be_asked_is_listed_with_the_number_of_runs(
-    out: Path, analyzed: Any, run: Any
-) -> None:
+def test_what_can_be_asked_is_listed_with_its_runs(out: Path, analyzed: Any, run: Any) -> None:
     folder = analyzed("a", 1.0)
     broken = run("b", [(0, 10, 7, "python3")])
     (broken / "recording.json").write_text("{")

@@ -71,9 +71,7 @@ ROWS = [(10, 5, PYTHON), (0, 10, SERVER)]
 SUMS = "select run, process, sum(duration)::bigint s from gpu_intervals group by all order by all"
 
 
-def test_a_bundle_answers_packed_too_and_nothing_is_left_beside_it(
-    tmp_path: Path, ask: Any, run: Any
-) -> None:
+def test_a_bundle_answers_packed_too_and_leaves_nothing(tmp_path: Path, ask: Any, run: Any) -> None:
     folder = run("a", [(0, 3, 7, "python3")]).parent
     bundle = write_bundle(folder / "x.trace", [intervals(*ROWS)])
     before = sorted(bundle.rglob("*"))
@@ -91,9 +89,7 @@ def test_a_bundle_answers_packed_too_and_nothing_is_left_beside_it(
     assert rows == [{"run": "y.trace.zip", "n": 2}]
 
 
-def test_of_several_tables_none_is_chosen_and_the_way_to_one_is_said(
-    tmp_path: Path, ask: Any
-) -> None:
+def test_of_several_tables_none_is_chosen_and_the_way_is_said(tmp_path: Path, ask: Any) -> None:
     bundle = write_bundle(tmp_path / "x.trace", [ticks([number]) for number in range(7)])
     with pytest.raises(RecordingError, match="No run has a table ticks that can be read") as raised:
         ask("select * from ticks", bundle)

@@ -201,7 +201,7 @@ def test_a_reader_chooses_what_a_batch_lists_without_a_script(
     assert sum(row.is_visible() for row in rows.all()) == shown
 
 
-def test_a_narrow_chart_of_nights_begins_with_the_latest_and_paper_shows_all(
+def test_a_narrow_chart_begins_with_the_latest_and_paper_shows_all(
     open_page: Any, trend: str
 ) -> None:
     page = open_page(trend).page
@@ -240,9 +240,7 @@ def test_keys_stop_at_charts_and_tables_but_not_at_each_night(open_page: Any, tr
     assert shown <= set(stops)
 
 
-def test_without_a_script_or_on_paper_findings_and_timeline_are_there(
-    open_page: Any, host_page: Opened
-) -> None:
+def test_without_a_script_or_on_paper_all_is_there(open_page: Any, host_page: Opened) -> None:
     page = open_page(html_of(host_run()), java_script_enabled=False).page
     assert page.get_by_text("Keep two steps in flight.").is_visible()
     assert page.get_by_text("the recording has no GPU counters.").is_visible()

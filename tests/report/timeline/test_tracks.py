@@ -74,11 +74,11 @@ def test_of_many_other_processes_the_busiest_are_shown_and_the_rest_is_counted()
     "name", ["phases", "steps", "submissions", "gpu_intervals", "specializations"]
 )
 def test_each_table_can_be_missing_or_empty(name: str) -> None:
-    full = timeline(host_run().result, host_run().tables)
-    missing = timeline(host_run().result, host_run().without(name).tables)
-    empty = timeline(
-        host_run().result, {**host_run().tables, name: host_run().tables[name].iloc[:0]}
-    )
+    result, tables = host_run().result, dict(host_run().tables)
+    full = timeline(result, tables)
+    empty = timeline(result, tables | {name: tables[name][:0]})
+    del tables[name]
+    missing = timeline(result, tables)
     assert len(missing.tracks) < len(full.tracks)
     assert [track.name for track in empty.tracks] == [track.name for track in missing.tracks]
 
