@@ -62,15 +62,15 @@ def test_the_command_writes_a_row_for_each_run(tracekit: Any, run: Any, tmp_path
     assert "recording.json cannot be read" in rows[3]
 
 
-def test_a_folder_that_cannot_be_written_to_is_said(tracekit: Any, tmp_path: Path) -> None:
+def test_a_folder_without_runs_or_that_cannot_be_written_to_is_said(
+    tracekit: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert write_index(tmp_path).exists()
+    assert "There is no run in" in caplog.text
+    (tmp_path / "index.html").unlink()
     (tmp_path / "index.html").mkdir()
     assert_error(tracekit("index", tmp_path), 3, "index.html is a folder")
     assert tracekit("index", tmp_path / "missing").code == 3
-
-
-def test_a_folder_without_runs_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert write_index(tmp_path).exists()
-    assert "There is no run in" in caplog.text
 
 
 def test_a_series_holds_the_latest_values_of_runs_of_its_kind(run: Any, tmp_path: Path) -> None:
@@ -90,19 +90,12 @@ def test_runs_of_one_moment_stand_by_name(run: Any, tmp_path: Path) -> None:
     assert [entry["folder"] for entry in entries_of(tmp_path)] == ["c", "b", "a"]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"recorder": "xctrace"},
-        {"workload": "sdpa"},
-        {"command": ("./main",)},
-        {"templates": ("Metal System Trace",)},
-        {"machine": {"chip": "Apple M3"}},
-    ],
-)
-def test_what_makes_runs_unlike(other: dict[str, Any]) -> None:
+def test_what_makes_runs_unlike() -> None:
     assert kind_of(replace(PAGED, created="later", tracekit="0.2")) == kind_of(PAGED)
-    assert kind_of(replace(PAGED, **other)) != kind_of(PAGED)
+    others: dict[str, Any] = {"recorder": "xctrace", "workload": "sdpa", "command": ("./main",)}
+    others |= {"templates": ("Metal System Trace",), "machine": {"chip": "Apple M3"}}
+    for name, value in others.items():
+        assert kind_of(replace(PAGED, **{name: value})) != kind_of(PAGED), name
 
 
 def test_a_row_has_the_verdict_links_and_the_course_of_its_kind(run: Any, tmp_path: Path) -> None:
@@ -118,19 +111,12 @@ def test_a_row_has_the_verdict_links_and_the_course_of_its_kind(run: Any, tmp_pa
     assert second.xpath("count(.//polyline)") == 0
 
 
-@pytest.mark.parametrize(
-    ("facts", "name"),
-    [
-        ({"targets": (Process(1, "llama-bench"),)}, "llama-bench"),
-        ({"command": ("./main", "-m")}, "./main -m"),
-        ({}, "folder"),
-    ],
-)
-def test_a_run_without_workload_has_a_name(
-    facts: dict[str, Any], name: str, run: Any, tmp_path: Path
-) -> None:
-    run("folder", "1", 1.0, of=Provenance(recorder="host", **facts))
-    assert [entry["name"] for entry in entries_of(tmp_path)] == [name]
+def test_a_run_without_workload_has_a_name(run: Any, tmp_path: Path) -> None:
+    run("target", "3", 1.0, of=Provenance(targets=(Process(1, "llama-bench"),)))
+    run("program", "2", 1.0, of=Provenance(command=("./main", "-m")))
+    run("folder", "1", 1.0, of=Provenance())
+    names = [entry["name"] for entry in entries_of(tmp_path)]
+    assert names == ["llama-bench", "./main -m", "folder"]
 
 
 def test_hostile_names_stay_text_and_no_script_may_run(run: Any, tmp_path: Path) -> None:
@@ -138,22 +124,13 @@ def test_hostile_names_stay_text_and_no_script_may_run(run: Any, tmp_path: Path)
     run(HOSTILE, "1", 1.0, replace(BAD, message=HOSTILE), of=of)
     text = write_index(tmp_path).read_text()
     assert "<script" not in text
-    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
-    assert policy is not None
-    assert "default-src 'none'" in policy[1]
-    assert "unsafe" not in policy[1]
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize(
-    ("series", "expected"),
-    [
-        ([5.0], ((3.0, 11.0),)),
-        ([7.0, 7.0], ((3.0, 11.0), (93.0, 11.0))),
-        ([1.0, 3.0, 2.0], ((3.0, 19.0), (48.0, 3.0), (93.0, 11.0))),
-        ([-4.0, 4.0], ((3.0, 19.0), (93.0, 3.0))),
-    ],
-)
-def test_values_lie_evenly_apart_between_least_and_most(
-    series: list[float], expected: tuple[tuple[float, float], ...]
-) -> None:
-    assert points(series) == expected
+def test_values_lie_evenly_apart_between_least_and_most() -> None:
+    assert points([5.0]) == ((3.0, 11.0),)
+    assert points([7.0, 7.0]) == ((3.0, 11.0), (93.0, 11.0))
+    assert points([1.0, 3.0, 2.0]) == ((3.0, 19.0), (48.0, 3.0), (93.0, 11.0))
+    assert points([-4.0, 4.0]) == ((3.0, 19.0), (93.0, 3.0))

@@ -35,8 +35,7 @@ def test_every_kind_of_row_has_its_track(tables: Tables, findings: tuple[Finding
 def test_names_are_families_and_rows_stand_in_order(tables: Tables) -> None:
     tables["gpu_intervals"] = tables["gpu_intervals"].iloc[::-1]
     track = slices(drawn(tables)["GPU", "Compute: python3 (4711)"])
-    assert track.starts.tolist() == [4000, 5500]
-    assert track.ends.tolist() == [5500, 5500]
+    assert (track.starts.tolist(), track.ends.tolist()) == ([4000, 5500], [5500, 5500])
     assert [track.names[code] for code in track.codes] == ["copy", "paged"]
     assert known_of(track) == [
         {"command_buffer": 70, "encoder": 80, "start_latency": 2100, "pid": 4711},
@@ -68,15 +67,16 @@ def test_chains_of_two_processes_never_meet(tables: Tables) -> None:
     assert (from_encoder[0], from_encoder[1] > 0) == (0, True), "a row without an id is no link"
 
 
-def test_levels_are_what_is_known(tables: Tables) -> None:
+def test_levels_are_what_is_known_and_evidence_says_what_it_shows(
+    tables: Tables, findings: tuple[Finding, ...]
+) -> None:
     level = drawn(tables)["Machine", "Kernel Occupancy"]
     assert isinstance(level, Levels)
-    assert level.unit == "%"
-    assert level.times.tolist() == [4000, 4200]
-    assert list(level.values) == [40.5, 50.25]
-
-
-def test_evidence_says_what_it_shows(tables: Tables, findings: tuple[Finding, ...]) -> None:
+    assert (level.unit, level.times.tolist(), list(level.values)) == (
+        "%",
+        [4000, 4200],
+        [40.5, 50.25],
+    )
     track = slices(drawn(tables, findings)["tracekit", "bubbles"])
     assert track.starts.tolist() == [50, 1000]
     assert [track.names[code] for code in track.codes] == ["bubbles", "host late"]

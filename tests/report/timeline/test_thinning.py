@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,24 +10,10 @@ from tracekit.report.timeline.thinning import MOST, thinned
 from tracekit.report.timeline.track import Detail, Kind, Timeline, Track
 
 
-def made(
-    starts: list[int],
-    durations: list[int],
-    lanes: tuple[int, ...] = (),
-    kind: Kind = Kind.DEVICE,
-    details: tuple[Detail, ...] = (),
-) -> Track:
-    return Track(
-        name=kind.value,
-        kind=kind,
-        starts=np.array(starts, np.int64),
-        durations=np.array(durations, np.int64),
-        codes=np.arange(len(starts)) % 2,
-        texts=("a", "b"),
-        lanes=lanes or (len(starts),),
-        note="the target's",
-        details=details,
-    )
+def made(starts: list[int], durations: list[int], kind: Kind = Kind.DEVICE, **more: Any) -> Track:
+    columns = np.array(starts, np.int64), np.array(durations, np.int64), np.arange(len(starts)) % 2
+    lanes = {"lanes": (len(starts),)} | more
+    return Track(kind.value, kind, *columns, ("a", "b"), note="the target's", **lanes)
 
 
 def shown(track: Track) -> list[tuple[int, int, str]]:
@@ -48,28 +36,22 @@ def test_detail_is_kept_in_windows_of_findings_first_and_then_in_the_steady_phas
     assert thinner.absences[0].startswith("Of 21 intervals the page holds 11, to stay small")
     [same, thin] = thinner.tracks
     assert same is evidence
-    assert [row for row in shown(thin) if row[2] != "several, merged"] == [
-        (30, 3, "a"),
-        (35, 3, "b"),
-        (60, 3, "a"),
-        (65, 3, "b"),
-        (70, 3, "a"),
-        (75, 3, "b"),
-    ]
-    assert shown(thin)[:2] == [(0, 12, "several, merged"), (20, 6, "several, merged")]
+    merged, kept = (
+        "several, merged",
+        ((30, "a"), (35, "b"), (60, "a"), (65, "b"), (70, "a"), (75, "b")),
+    )
+    assert [row for row in shown(thin) if row[2] != merged] == [(at, 3, text) for at, text in kept]
+    assert shown(thin)[:2] == [(0, 12, merged), (20, 6, merged)]
     assert thin.note == "the target's; 14 merged into 4, each within 20 ns, to keep the page small"
 
 
 def test_only_what_is_in_one_lane_and_one_part_is_merged() -> None:
     latency = Detail("latency", "ns", np.array([1, 2, 3, 4, 5]))
     buffer = Detail("command buffer", "number", np.array([1, 1, 2, 2, 3]))
-    work = made([0, 10, 60, 5, 15], [2, 3, 4, 9, 9], (3, 2), details=(latency, buffer))
+    work = made([0, 10, 60, 5, 15], [2, 3, 4, 9, 9], lanes=(3, 2), details=(latency, buffer))
     [thin] = thinned(Timeline(0, 100, (work,)), most=0, kept=0, parts=2).tracks
-    assert shown(thin) == [
-        (0, 5, "several, merged"),
-        (60, 4, "a"),
-        (5, 18, "several, merged"),
-    ]
+    merged = "several, merged"
+    assert shown(thin) == [(0, 5, merged), (60, 4, "a"), (5, 18, merged)]
     assert thin.lanes == (2, 1)
     assert [detail.numbers.tolist() for detail in thin.details] == [[-1, 3, -1], [0, 2, 0]]
     assert pack(Timeline(0, 100, (thin,)), str)
