@@ -6,7 +6,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -103,29 +103,14 @@ def test_a_command_does_what_it_is_for_whatever_the_user_is_called(
         assert (world.out / output_of(name).lower()).exists()
 
 
-def closed_pipe() -> int:
-    reading, writing = os.pipe()
-    os.close(reading)
-    return writing
-
-
-@contextmanager
-def stdout_of(number: int) -> Iterator[None]:
-    before = sys.stdout
-    try:
-        with os.fdopen(number, "w", encoding="utf-8") as stream:
-            sys.stdout = stream
-            yield
-    finally:
-        sys.stdout = before
-
-
 @pytest.mark.parametrize("name", cases("capture", *(name for name in LINES if not output_of(name))))
 def test_a_closed_pipe_is_neither_a_regression_nor_a_bug(
     name: str, world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = world.contents()
-    with stdout_of(closed_pipe()):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", encoding="utf-8") as stream, redirect_stdout(stream):
         code = run(*world.words(name))
     errors = capsys.readouterr().err
     assert code in {0, 141} | ({2, 3, 4} if name in NO_TOOL else set())
@@ -177,10 +162,8 @@ def test_an_input_is_never_the_output(name: str, world: World, tracekit: Any) ->
     folder = inputs.pop("FOLDER")
     line = " ".join(world.words(name)).replace(f"{folder} ", "")
     for place in [place for place in inputs.values() if str(place) in line] or [inputs["RUN"]]:
-        files = (
-            [place] if place.is_file() else [path for path in place.rglob("*") if path.is_file()]
-        )
-        for output in {place, files[0]}:
+        file = next(path for path in (place, *place.rglob("*")) if path.is_file())
+        for output in {place, file}:
             ran = tracekit(*world.words(name, output))
             assert ran.code in {2, 3}, output
             assert told(ran)
@@ -233,23 +216,15 @@ def writing(world: World) -> Callable[[str, str], bool]:
 
 
 # Workers read and write for `batch`; its own tests stop it.
-KINDS = {"RUN", "BUNDLE", "NIGHT", "EXPORTS", "HISTORY", "PLAN"}
-READERS = [
-    name
-    for name, line in LINES.items()
-    if KINDS & set(line.replace("/", " ").split()) and "batch" not in name
+KINDS = re.compile(r"\b(RUN|BUNDLE|NIGHT|EXPORTS|HISTORY|PLAN)\b")
+STOPPED = [
+    *((name, signal.SIGINT) for name, line in LINES.items() if KINDS.search(line)),
+    *((name, signal.SIGTERM) for name in (*FILES, *FOLDERS)),
 ]
-WRITERS = [name for name in (*FILES, *FOLDERS) if "batch" not in name]
 EVENTS = {signal.SIGINT: reading, signal.SIGTERM: writing}
 
 
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [
-        *((name, signal.SIGINT) for name in READERS),
-        *((name, signal.SIGTERM) for name in WRITERS),
-    ],
-)
+@pytest.mark.parametrize(("name", "number"), [case for case in STOPPED if case[0] != "batch"])
 @pytest.mark.usefixtures("unharmed")
 def test_a_command_that_is_stopped_says_so(
     name: str, number: signal.Signals, world: World, tracekit: Any

@@ -10,7 +10,7 @@ import pytest
 
 from command_line import assert_error
 from devices import device
-from stored_nights import entry_of, judged_of, night_of, pair_of
+from stored_nights import night_of, two_nights
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 
@@ -19,12 +19,8 @@ from tracekit.nightly.history.store.store import Store
 def file(tmp_path: Path) -> Path:
     """A history of three nights, one of them a regression, and one that was missed."""
     file = tmp_path / "nights" / "history.db"
-    pairs = [pair_of(number) for number in range(1, 8)]
-    fine = judged_of(outcome=Outcome.OK, change=0.01, low=-0.01, high=0.02)
     with Store.open(str(file)) as store:
-        entry = entry_of(pairs=pairs, judged=[fine], outcome=Outcome.OK)
-        store.append(night_of(1, [entry], outcome=Outcome.OK, reason=""))
-        store.append(night_of(2, [entry_of(pairs=pairs)]))
+        two_nights(store)
         failed = "No room: /Users/ada/tmp is full."
         store.append(night_of(4, [], outcome=Outcome.FAILED, reason=failed))
         store.missed("nightly", "mini", "2026-03-03T02:30:00+00:00", "no night began")

@@ -54,15 +54,6 @@ def test_tables_are_listed_shown_and_written(tracekit: Any, imported: Path, tmp_
     assert pd.read_csv(tmp_path / "t.csv")["target"].tolist() == [True, True, False]
 
 
-def test_convert_writes_rows_before_damage(
-    tracekit: Any, tmp_path: Path, intervals_xml: Xml
-) -> None:
-    text = intervals_xml([(0, 10, 1, "a"), (20, 10, 1, "a"), (40, 10, 1, "a")])
-    (tmp_path / "cut.xml").write_text(text[: text.rindex("<row>") + 30])
-    assert_error(tracekit("convert", tmp_path / "cut.xml", tmp_path / "out.csv"), 3, "cut.xml")
-    assert pd.read_csv(tmp_path / "out.csv")["start"].tolist() == [0, 20]
-
-
 def test_convert_names_the_files_of_stacks_and_what_drifted(
     tracekit: Any, tmp_path: Path, intervals_xml: Xml
 ) -> None:
@@ -391,14 +382,6 @@ def test_an_analysis_can_be_of_another_run_and_what_follows_is_too(
     assert asked.out.split() == ["start", "0", "20"], "kept tables of two runs are told apart"
     assert tracekit("analyze", run, "--run", 3).code == 2
     assert Recording(run).provenance() == provenance
-
-
-def test_exports_of_the_first_run_are_of_it(exported: Path, tmp_path: Path, tracekit: Any) -> None:
-    for table in exported.glob("*-2*.xml"):
-        table.unlink()
-    ran = tracekit("import", exported, "--output", tmp_path / "run")
-    assert "Run 1, the last one with tables, is read" in said(ran)
-    assert Recording(tmp_path / "run").provenance().run == 1
 
 
 def test_a_bundle_is_converted_whole_or_a_run(

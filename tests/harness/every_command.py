@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from bundle_writer import RunInfo, write_bundle
 from command_line import run
 from gate_night import FINE, NIGHT
 from small_bundle import PYTHON, SERVER, intervals, ticks
-from stored_nights import entry_of, judged_of, night_of, pair_of
+from stored_nights import two_nights
 from tracekit.base.recording import save
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
@@ -175,11 +176,7 @@ def make_world(folder: Path) -> World:
     night = {"id": "night", "entries": (FINE,), "outcome": Outcome.OK, "reason": "", "warnings": ()}
     save(place["NIGHT"] / "night.json", type(NIGHT)(**(vars(NIGHT) | night)))
     with Store.open(str(place["HISTORY"])) as store:
-        pairs = [pair_of(number) for number in range(1, 8)]
-        fine = judged_of(outcome=Outcome.OK, change=0.01, low=-0.01, high=0.02)
-        entry = entry_of(pairs=pairs, judged=[fine], outcome=Outcome.OK)
-        store.append(night_of(1, [entry], outcome=Outcome.OK, reason=""))
-        store.append(night_of(2, [entry_of(pairs=pairs)]))
+        two_nights(store)
     place["PLAN"].write_text(STARTER.read_text())
     place["TEMPLATE"].write_bytes(stock_template())
     place["MINE"].mkdir()
@@ -205,38 +202,35 @@ def stock_template() -> bytes:
     return plistlib.dumps(plist | objects, fmt=plistlib.FMT_BINARY)
 
 
-_TOLD = {"open", "os.mkdir", "subprocess.Popen", "sqlite3.connect"}
+_REPORTED = {"open", "os.mkdir", "subprocess.Popen", "sqlite3.connect"}
+_listeners: list[Callable[[str, str], None]] = []
 
 
-class _Events:
-    """Calls what a test asks for as something is opened, made or started."""
-
-    def __init__(self) -> None:
-        self.told: Callable[[str, str], None] | None = None
-        sys.addaudithook(self)
-
-    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if self.told is not None and event in _TOLD:
-            self.told(event, str(arguments[0]) if arguments else "")
+def _report(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in _REPORTED:
+        for listener in _listeners:
+            listener(event, str(arguments[0]) if arguments else "")
 
 
-_events: list[_Events] = []  # an audit hook stays for good: there is one
+@cache
+def _hook() -> None:
+    """Hear of what is opened, made or started; an audit hook stays for good, so there is one."""
+    sys.addaudithook(_report)
 
 
 @contextmanager
 def signalled(number: signal.Signals, when: Callable[[str, str], bool]) -> Iterator[list[str]]:
     """Send this process a signal upon the first event that is `when`; yield which it was."""
-    if not _events:
-        _events.append(_Events())
     came: list[str] = []
 
-    def told(event: str, name: str) -> None:
+    def listen(event: str, name: str) -> None:
         if not came and when(event, name):
             came.append(f"{event} {name}")
             os.kill(os.getpid(), number)
 
-    _events[0].told = told
+    _hook()
+    _listeners.append(listen)
     try:
         yield came
     finally:
-        _events[0].told = None
+        _listeners.remove(listen)

@@ -127,3 +127,12 @@ def cut_at(engine: Engine, number: int) -> Iterator[list[str]]:
         yield seen
     finally:
         event.remove(engine, "before_cursor_execute", see)
+
+
+def two_nights(store: Store) -> None:
+    """Store a night without a change, and one with a regression."""
+    pairs = [pair_of(number) for number in range(1, 8)]
+    fine = judged_of(outcome=Outcome.OK, change=0.01, low=-0.01, high=0.02)
+    entry = entry_of(pairs=pairs, judged=[fine], outcome=Outcome.OK)
+    store.append(night_of(1, [entry], outcome=Outcome.OK, reason=""))
+    store.append(night_of(2, [entry_of(pairs=pairs)]))

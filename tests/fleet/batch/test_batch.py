@@ -42,7 +42,7 @@ def test_a_batch_goes_on_where_it_ended(tracekit: Any, tmp_path: Path) -> None:
         run(folder / f"r{seed}", seed, {GPU})
     (folder / NO_TEXT).mkdir()
     (folder / NO_TEXT / "recording.json").write_text("{")
-    words = ("batch", folder, "--output", out, "--workers", "1")
+    words = ("batch", folder, "--output", out, "--workers", "2")
 
     ran = tracekit(*words, "--tables", "gpu_intervals")
     assert ran.code == 3

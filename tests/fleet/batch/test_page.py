@@ -34,7 +34,7 @@ ERROR = RowFinding("capture-empty", "error", "Nothing was recorded.", "", None)
 
 
 def test_what_failed_comes_first_then_the_worst() -> None:
-    small, large = entry("small", replace(WARNING, saving=1.0)), entry("large", WARNING)
+    small, large = entry("small", replace(WARNING, saving_ms=1.0)), entry("large", WARNING)
     tree = page(entry("clean"), small, large, entry("void", ERROR), failed("bad", "It is cut."))
     names = tree.xpath("//table[@class='runs']/tbody/tr/th/b/text()")
     assert names == ["bad", "void", "large", "small", "clean"]

@@ -12,7 +12,7 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.batch import BatchPlan, run_batch
 from tracekit.fleet.batch.sources import sources_of
-from tracekit.fleet.batch.workers import Analyst, local_workers, workers_of
+from tracekit.fleet.batch.workers import Analyst, workers_of
 
 
 @pytest.fixture
@@ -44,17 +44,6 @@ def test_one_that_takes_too_much_memory_is_ended_and_started_again(tmp_path: Pat
     [row] = small.analyse(task, 60.0)  # for good
     assert "died" in row.error
     assert [one.name for one in tmp_path.iterdir()] == ["exports"]
-
-
-@pytest.mark.processes
-def test_two_processes_share_the_recordings(tmp_path: Path) -> None:
-    tasks = [task_of(exports(tmp_path / f"{seed}", seed, {GPU})) for seed in range(3)]
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with local_workers(2, scratch, 60.0) as workers:
-        rows = [row for rows in workers.ended(tasks) for row in rows]
-    assert [row.state for row in rows] == ["ok"] * 3
-    assert {row.key for row in rows} == {task.source.key for task in tasks}
 
 
 def test_workers_of_another_version_are_refused(
