@@ -10,7 +10,7 @@ import pandas as pd
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
-from typed_rows import frame
+from typed_rows import frames
 
 MS = 1_000_000
 
@@ -53,7 +53,7 @@ def host_tables() -> dict[str, pd.DataFrame]:
         "gpu_intervals": [row(at + 1, 7, channel="CPU", label="paged") | own for at in starts],
         "specializations": [{"time": 601 * MS, "name": "decode_f16", "clock": "host"}],
     }
-    return {name: frame(name, of) for name, of in rows.items()}
+    return frames(**rows)
 
 
 @cache
@@ -125,11 +125,9 @@ def trace_run() -> Run:
         Measurement("gpu_idle_ratio", 0.1, "ratio", Better.LOWER),
         Measurement("tokens_per_second", None, "tokens/s", Better.HIGHER, "there are no steps"),
     )
-    tables = {
-        "gpu_intervals": frame("gpu_intervals", intervals),
-        "driver_intervals": frame("driver_intervals", [driver]),
-        "compiler_activity": frame("compiler_activity", [compiler]),
-    }
+    tables = frames(
+        gpu_intervals=intervals, driver_intervals=[driver], compiler_activity=[compiler]
+    )
     checks = (Check("capture-empty", Status.PASSED), Check("bubbles", Status.PASSED))
     return Run(Result(provenance, metrics, (), checks), tables)
 
@@ -243,7 +241,7 @@ def paced_run() -> Run:
         Check("c", Status.ABSTAINED, "no GPU."),
         Check("d", Status.FAILED, "ZeroDivisionError"),
     )
-    tables = {name: frame(name, of) for name, of in rows.items()}
+    tables = frames(**rows)
     settings = {"instrument": ["GPU"], "setting": ["Counter Set: Performance Limiters"]}
     tables["settings"] = pd.DataFrame(settings, dtype="string")
     said = {"text": ["It is cut.", "It is cut.", None]}
@@ -295,7 +293,7 @@ def served_run() -> Run:
         Measurement("slo_attainment", None, "ratio", Better.HIGHER, "nothing was demanded."),
     )
     results = (Measurement("arrival_lateness_max", 2.0 * MS, "ns", Better.LOWER),)
-    tables = {name: frame(name, of) for name, of in rows.items()}
+    tables = frames(**rows)
     provenance = Provenance(recorder="host", workload="serve", parameters={"sizes": [1, 2]})
     return Run(Result(provenance, metrics, results=results), tables)
 
@@ -322,7 +320,7 @@ def profiled_run() -> Run:
         ],
         "life_cycles": [own(start=0, duration=7 * MS, period="Initializing")],
     }
-    tables = {name: frame(name, of) for name, of in rows.items()}
+    tables = frames(**rows)
     tables["profile_frames"] = pd.DataFrame(
         {"stack": [0, 0, 1], "depth": [0, 1, 0], "function": ["<spin>", "main", "start"]}
     )
@@ -347,4 +345,4 @@ def replayed_run() -> Run:
         for name, value in values.items()
     ]
     provenance = Provenance(recorder="import", targets=(Process(7, "app"),))
-    return Run(Result(provenance), {"replay_counters": frame("replay_counters", rows)})
+    return Run(Result(provenance), frames(replay_counters=rows))

@@ -20,3 +20,8 @@ def frame(table: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
         dtype = "int64" if column.kind is Kind.TIME else dtype_of(column.kind)
         columns[column.name] = pd.array(values, dtype=dtype)
     return pd.DataFrame(columns)
+
+
+def frames(**tables: Iterable[Mapping[str, Any]]) -> dict[str, pd.DataFrame]:
+    """Make several tables by their names."""
+    return {name: frame(name, rows) for name, rows in tables.items()}

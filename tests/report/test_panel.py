@@ -26,7 +26,7 @@ from tracekit.report.panel import (
 from tracekit.report.panels.health import Gate, gates
 from tracekit.report.text import LONGEST, continued, first_sentence, flat, heading, line, sentence
 from tracekit.tables.schemas import SCHEMAS
-from typed_rows import frame
+from typed_rows import frame, frames
 
 
 class Damaged(dict[str, Any]):
@@ -49,7 +49,7 @@ def gate_of(tables: Any, name: str) -> Gate:
 
 def test_rows_are_the_targets_and_those_of_others_are_counted() -> None:
     two = [{"start": 1, "target": True, "clock": "host"}, {"start": 2, "target": False}]
-    tables = {"gpu_intervals": frame("gpu_intervals", two)}
+    tables = frames(gpu_intervals=two)
     own = of_target(tables, "gpu_intervals")
     assert (own.frame["start"].tolist(), own.clock, own.absence) == ([1], "host", "")
     tables["gpu_intervals"] = tables["gpu_intervals"].iloc[1:]
@@ -83,7 +83,7 @@ def test_the_window_is_the_marked_one_else_that_of_the_targets_work() -> None:
         {"name": "warm-up", "start": 0, "duration": 10},
         {"name": "steady", "start": 10, "duration": 20},
     ]
-    tables = {"phases": frame("phases", phases), "gpu_intervals": frame("gpu_intervals", ran)}
+    tables = frames(phases=phases, gpu_intervals=ran)
     marked = marked_window(tables)
     assert marked == steady_or_busy_window(tables) == Window(10, 30, "the steady window")
     for less in ({}, {"phases": tables["phases"].iloc[:1]}):

@@ -25,7 +25,7 @@ from tracekit.report.panels.telemetry import telemetry
 from tracekit.report.panels.throughput import throughput
 from tracekit.report.panels.verdict import MOST_NUMBERS, headlines, verdict_of
 from tracekit.report.panels.work import MOST_ROWS, by_time, work
-from typed_rows import frame
+from typed_rows import frame, frames
 
 US = 1_000
 M1 = Provenance(machine={"chip": "Apple M1", "gpu_cores": 8})
@@ -37,11 +37,12 @@ def test_latencies_of_the_steady_window_begin_in_it_and_before_its_end() -> None
         {"committed": at * MS, "commit_to_start": (at + 1) * MS, "target": at != 2}
         for at in range(5)
     ]
-    buffers = {"command_buffers": frame("command_buffers", rows)}
-    phases = frame("phases", [{"name": "steady", "start": MS, "duration": 2 * MS}])
-    [(steady, *_)] = latencies.context(NOTHING, buffers | {"phases": phases})["known"]
+    phases = [{"name": "steady", "start": MS, "duration": 2 * MS}]
+    tables = frames(command_buffers=rows, phases=phases)
+    [(steady, *_)] = latencies.context(NOTHING, tables)["known"]
     assert (steady.name, steady.times.tolist()) == ("Commit to start", [2 * MS])
-    [(whole, _, percentiles)] = latencies.context(NOTHING, buffers)["known"]
+    del tables["phases"]
+    [(whole, _, percentiles)] = latencies.context(NOTHING, tables)["known"]
     assert whole.times.size == 4
     assert percentiles == pytest.approx([3 * MS, 4.85 * MS, 4.97 * MS, 5 * MS])
 
@@ -51,30 +52,24 @@ def test_each_variant_with_enough_steps_has_its_own_chart() -> None:
         {"start": at, "duration": (at + 1) * MS, "phase": "steady", "variant": variant}
         for at, variant in enumerate("a" * FEWEST + "b" * (FEWEST - 1))
     ]
-    context = latencies.context(NOTHING, {"steps": frame("steps", rows)})
+    context = latencies.context(NOTHING, frames(steps=rows))
     assert [known.name for known, *_ in context["known"]] == ["Step of a", "Step of b"]
     assert [chart.title for chart in context["charts"]] == ["Step of a"]
 
 
-@pytest.mark.parametrize(
-    ("notes", "growth"),
-    [
-        ([("warm-up", 5), ("steady", 9)], 4),
-        ([("prepare", 5), ("warm-up", None), ("steady", 3)], -2),
-        ([("steady", 9)], None),
-        ([("warm-up", 5)], None),
-        ([("warm-up", 5), ("steady", None)], None),
-    ],
-)
-def test_memory_grows_from_the_last_phase_that_is_known(
-    notes: list[tuple[str, int | None]], growth: int | None
-) -> None:
-    rows = [
-        {"time": at, "phase": phase, "what": "resident", "bytes": level}
-        for at, (phase, level) in enumerate(notes)
-    ]
-    context = memory.context(NOTHING, {"memory_profile": frame("memory_profile", rows)})
-    assert [sort["growth"] for sort in context["sorts"]] == [growth]
+def test_memory_grows_from_the_last_phase_that_is_known() -> None:
+    def growth(**levels: int | None) -> int | None:
+        rows = [
+            {"time": at, "phase": phase, "what": "resident", "bytes": level}
+            for at, (phase, level) in enumerate(levels.items())
+        ]
+        [sort] = memory.context(NOTHING, frames(memory_profile=rows))["sorts"]
+        return sort["growth"]
+
+    assert growth(**{"warm-up": 5, "steady": 9}) == 4
+    assert growth(**{"prepare": 5, "warm-up": None, "steady": 3}) == -2
+    for levels in ({"steady": 9}, {"warm-up": 5}, {"warm-up": 5, "steady": None}):
+        assert growth(**levels) is None
 
 
 def test_what_is_not_known_for_one_reason_stands_together() -> None:
@@ -83,18 +78,16 @@ def test_what_is_not_known_for_one_reason_stands_together() -> None:
         for phase in ("setup", "steady")
         for what in ("resident", "footprint")
     ]
-    context = memory.context(NOTHING, {"memory_profile": frame("memory_profile", rows)})
+    context = memory.context(NOTHING, frames(memory_profile=rows))
     assert context["reasons"] == [("Resident, Footprint (setup, steady)", "No vmmap.")]
 
 
 def test_memory_over_the_run_takes_a_few_samples() -> None:
-    samples = [
-        {"time": at * 1_000, "memory": (at + 1) << 20, "target": True, "pid": 7} for at in range(8)
-    ]
-    table = frame("process_samples", samples)
-    context = memory.context(NOTHING, {"process_samples": table})
+    own = {"target": True, "pid": 7}
+    samples = [{"time": at * 1_000, "memory": (at + 1) << 20} | own for at in range(8)]
+    context = memory.context(NOTHING, frames(process_samples=samples))
     assert context["chart"].summary.startswith("Resident from 1 MiB to")
-    assert memory.context(NOTHING, {"process_samples": table[:7]}) is None
+    assert memory.context(NOTHING, frames(process_samples=samples[:7])) is None
 
 
 MODEL = {"time": 0, "backend": "metal", "bytes_unique": 15 * MS, "bytes_written": 0}
@@ -103,8 +96,7 @@ MODEL |= {"flops": 2 * MS}
 
 def points_of(provenance: Provenance = M1, **model: Any) -> Any:
     steps = [{"start": at * MS, "duration": MS, "phase": "steady"} for at in range(4)]
-    models = frame("step_models", [MODEL | model])
-    tables = {"step_models": models, "steps": frame("steps", steps)}
+    tables = frames(step_models=[MODEL | model], steps=steps)
     return roofline.context(bare().having(provenance=provenance).result, tables)
 
 
@@ -119,18 +111,14 @@ def test_steps_lie_under_the_roof_of_their_chip() -> None:
     assert points_of(bytes_unique=0) is None
 
 
-@pytest.mark.parametrize(
-    ("backend", "machine", "words"),
-    [
-        ("cpu", M1.machine, "the steps ran on the CPU"),
-        ("metal", {}, "does not say which chip"),
-        ("metal", {"chip": "Apple Z9"}, "Z9"),
-    ],
-)
-def test_without_a_roof_it_says_why(backend: str, machine: Any, words: str) -> None:
-    context = points_of(Provenance(machine=machine), backend=backend)
-    assert words in context["absence"]
-    assert (context["chart"], context["points"][0]["reached"].share) == (None, None)
+def test_without_a_roof_it_says_why() -> None:
+    for context, words in (
+        (points_of(backend="cpu"), "the steps ran on the CPU"),
+        (points_of(Provenance()), "does not say which chip"),
+        (points_of(Provenance(machine={"chip": "Apple Z9"})), "Z9"),
+    ):
+        assert words in context["absence"]
+        assert (context["chart"], context["points"][0]["reached"].share) == (None, None)
 
 
 def test_each_variant_has_its_own_median() -> None:
@@ -138,9 +126,9 @@ def test_each_variant_has_its_own_median() -> None:
         {"start": at * MS, "duration": length * MS, "phase": "steady", "variant": variant}
         for at, (variant, length) in enumerate([("a", 1), ("b", 3), ("a", 1), ("b", 3), ("b", 9)])
     ]
-    models = frame("step_models", [MODEL | {"variant": variant} for variant in "abc"])
-    tables = {"step_models": models, "steps": frame("steps", steps)}
-    points = roofline.context(bare().having(provenance=M1).result, tables)["points"]
+    models = [MODEL | {"variant": variant} for variant in "abc"]
+    result = bare().having(provenance=M1).result
+    points = roofline.context(result, frames(step_models=models, steps=steps))["points"]
     assert [(point["name"], point["time"]) for point in points] == [("a", MS), ("b", 3 * MS)]
 
 
@@ -149,56 +137,47 @@ def read(*readings: tuple[int, float]) -> dict[str, pd.DataFrame]:
         {"time": at, "name": "gpu_power", "value": value, "unit": "W", "source": "macmon"}
         for at, value in readings
     ]
-    return {"gauges": frame("gauges", rows)}
+    return frames(gauges=rows)
 
 
 def test_readings_are_summed_up_in_the_steady_window_and_drawn_over_the_run() -> None:
     tables = read(*((at, at % 2) for at in range(5000)))
     steady = [{"name": "steady", "start": 500, "duration": 499}]
-    context = telemetry.context(NOTHING, tables | {"phases": frame("phases", steady)})
+    context = telemetry.context(NOTHING, tables | frames(phases=steady))
     assert (context["levels"][0]["count"], context["charts"][0].x.high) == (500, 4999)
     [single] = telemetry.context(NOTHING, read((5, 0.0)))["levels"]
     assert single["numbers"] == ["0 W"] * 3
     assert telemetry.context(NOTHING, {}) is None
 
 
-@pytest.mark.parametrize(
-    ("values", "summary"),
-    [((1.0, 1.0), "1 level throughout."), ((0.0, 2.0), "Between 0 level and 2 level.")],
-)
-def test_levels_of_heat_are_whole(values: tuple[float, float], summary: str) -> None:
-    tables = read(*enumerate(values))
-    tables["gauges"] = tables["gauges"].assign(name="thermal_pressure", unit="level")
-    [chart] = telemetry.context(NOTHING, tables)["charts"]
-    assert chart.summary == summary
-    assert [chart.y.words(mark) for mark in chart.y.marks] == ["0", "1", "2"][: len(chart.y.marks)]
+def test_levels_of_heat_are_whole() -> None:
+    even = ((1.0, 1.0), "1 level throughout.", ["0", "1"])
+    high = ((0.0, 2.0), "Between 0 level and 2 level.", ["0", "1", "2"])
+    for values, summary, marks in (even, high):
+        gauges = read(*enumerate(values))["gauges"].assign(name="thermal_pressure", unit="level")
+        [chart] = telemetry.context(NOTHING, {"gauges": gauges})["charts"]
+        assert chart.summary == summary
+        assert list(map(chart.y.words, chart.y.marks)) == marks
 
 
-@pytest.mark.parametrize(
-    ("more", "charts", "parts"),
-    [
-        ({}, ["Steps/s"], 3),
-        ({"phase": "overhead"}, [], 0),
-        ({"variant": ["a", "b"] * 20}, [], 0),
-    ],
-)
-def test_a_rate_is_of_steps_that_are_alike_and_no_part_of_measuring(
-    more: Any, charts: list[str], parts: int
-) -> None:
+def test_a_rate_is_of_steps_that_are_alike_and_no_part_of_measuring() -> None:
     rows = [{"start": 2 * at * MS, "duration": 2 * MS, "phase": "steady"} for at in range(40)]
-    steps = frame("steps", rows).assign(**more)
+    steps = frame("steps", rows)
     context = throughput.context(NOTHING, {"steps": steps})
-    assert [chart.title for chart in context["charts"]] == charts
-    assert [part["rate"] for part in context["parts"]] == ["500 steps/s"] * parts
+    assert [chart.title for chart in context["charts"]] == ["Steps/s"]
+    assert [part["rate"] for part in context["parts"]] == ["500 steps/s"] * 3
+    for none in (steps.assign(phase="overhead"), steps.assign(variant=["a", "b"] * 20)):
+        context = throughput.context(NOTHING, {"steps": none})
+        assert (context["charts"], context["parts"]) == ([], [])
 
 
 def test_cycles_are_counted_and_no_time_is_made_of_them() -> None:
     own = {"time": 1, "weight": 1_500, "stack": 0, "tid": 70}
-    frames = pd.DataFrame({"stack": [0], "depth": [0], "function": ["main"]})
-    tables = {"cycle_profile": frame("cycle_profile", [own | {"target": True}])}
-    context = cpu_time.context(NOTHING, tables | {"profile_frames": frames})
+    functions = pd.DataFrame({"stack": [0], "depth": [0], "function": ["main"]})
+    tables = frames(cycle_profile=[own | {"target": True}]) | {"profile_frames": functions}
+    context = cpu_time.context(NOTHING, tables)
     assert (context["weight"], context["asleep"]) == ("1,500 cycles", "")
-    theirs = {"cpu_profile": frame("cpu_profile", [own | {"target": False}])}
+    theirs = frames(cpu_profile=[own | {"target": False}])
     assert "belongs to the target" in cpu_time.context(NOTHING, theirs)["absence"]
 
 
@@ -208,7 +187,7 @@ def test_without_costs_encoders_are_not_ranked_and_nothing_is_weighed() -> None:
         | {"value": place / 10, "unit": "ratio"}
         for place in (2, 1)
     ]
-    context = replay.context(NOTHING, {"replay_counters": frame("replay_counters", rows)})
+    context = replay.context(NOTHING, frames(replay_counters=rows))
     assert not context["ranked"]
     assert [encoder["place"] for encoder in context["encoders"]] == [1, 2]
     assert (context["occupancy"], context["limiters"]) == (None, [])
@@ -254,20 +233,16 @@ def test_idle_time_without_unknown_causes_without_any_and_without_load(gaps: Any
 
 
 def test_rows_beyond_the_first_are_summed() -> None:
-    many = [
-        {"start": at, "duration": 10, "channel": "Compute", "label": f"k{at}", "target": True}
-        for at in range(MOST_ROWS + 4)
-    ]
-    context = work.context(NOTHING, {"gpu_intervals": frame("gpu_intervals", many)})
+    own = {"duration": 10, "channel": "Compute", "target": True}
+    many = [{"start": at, "label": f"k{at}"} | own for at in range(MOST_ROWS + 4)]
+    context = work.context(NOTHING, frames(gpu_intervals=many))
     assert (len(context["groups"]), context["rest"], context["rest_total"]) == (MOST_ROWS, 4, 40)
 
 
 def test_equal_totals_stand_by_name_and_rows_without_a_duration_do_not_count() -> None:
-    table = frame(
-        "gpu_intervals",
-        [{"start": 1}, {"start": 9, "duration": 0, "label": "k"}]
-        + [{"start": at, "duration": 5, "label": "ab"[at % 2]} for at in (5, 4, 7)],
-    )
+    rows: list[dict[str, Any]] = [{"start": 1}, {"start": 9, "duration": 0, "label": "k"}]
+    rows += [{"start": at, "duration": 5, "label": "ab"[at % 2]} for at in (5, 4, 7)]
+    table = frame("gpu_intervals", rows)
     groups = by_time(table, "channel", table["label"])
     columns = ("channel", "label", "count", "share", "first")
     assert [tuple(map(group.get, columns)) for group in groups] == [

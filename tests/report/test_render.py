@@ -21,7 +21,7 @@ from tracekit.base.recording import Overhead, Process, Provenance, Stage
 from tracekit.report import chart
 from tracekit.report.panels import PANELS
 from tracekit.report.render import render
-from typed_rows import frame
+from typed_rows import frame, frames
 
 GOLDENS = Path(__file__).parent / "goldens"
 RUNS = ("bare", "host_run", "trace_run", "paced_run", "served_run", "profiled_run", "replayed_run")
@@ -172,7 +172,7 @@ def test_a_page_with_ten_thousand_intervals_stays_small() -> None:
         }
         for at in range(10_000)
     ]
-    page = render(bare().result, {"gpu_intervals": frame("gpu_intervals", rows)}, redact=str)
+    page = render(bare().result, frames(gpu_intervals=rows), redact=str)
     assert len(page.encode()) <= 250_000
 
 

@@ -15,7 +15,7 @@ from tracekit.fleet.batch.page import render_batch
 from tracekit.fleet.batch.results import BatchRow, RowFinding
 from tracekit.nightly.trend.page import render_trend
 from tracekit.report.render import render
-from typed_rows import frame
+from typed_rows import frame, frames
 
 pytestmark = pytest.mark.browser
 
@@ -488,7 +488,7 @@ def test_a_long_interval_is_drawn_though_short_ones_begin_in_its_pixel(open_page
         {"start": start, "duration": length, **own}
         for start, length in ((0, 10), (50, 10), (100, 400_000), (900_000, 100_000))
     ]
-    html = render(bare().result, {"gpu_intervals": frame("gpu_intervals", rows)}, redact=str)
+    html = render(bare().result, frames(gpu_intervals=rows), redact=str)
     opened = open_page(html)
     colours = opened.page.evaluate(
         """shares => {

@@ -15,7 +15,7 @@ from tracekit.report.timeline.readings import COUNTERS_SHOWN, GAUGES_SHOWN, leve
 from tracekit.report.timeline.still import MOST_BINS, MOST_MARKS, SHADES, WIDTH, strips
 from tracekit.report.timeline.track import Kind, Timeline, Track, in_trace, times, track, words
 from tracekit.report.timeline.tracks import OTHERS_SHOWN, states, timeline
-from typed_rows import frame
+from typed_rows import frame, frames
 
 OWN = {"process": "python3", "pid": 77, "target": True, "clock": "gpu"}
 
@@ -65,7 +65,7 @@ def test_of_many_other_processes_the_busiest_are_shown_and_the_rest_is_counted()
         {"start": 10 * index, "duration": 100 - index, "process": f"app {index}", "target": False}
         for index in range(OTHERS_SHOWN + 3)
     ]
-    line = timeline(bare().result, {"gpu_intervals": frame("gpu_intervals", many)})
+    line = timeline(bare().result, frames(gpu_intervals=many))
     names = [drawn.name for drawn in line.tracks if drawn.kind is Kind.OTHERS]
     assert names == [*(f"app {index}" for index in range(OTHERS_SHOWN)), "3 more processes"]
 
@@ -164,7 +164,7 @@ def test_work_in_flight_rises_by_commits_and_falls_by_completions_first() -> Non
         {"command_buffer": at, "committed": begin, "completed": end, **OWN}
         for at, (begin, end) in enumerate([(10, 40), (20, 60), (60, 70), (65, None)])
     ]
-    [track] = readings({"command_buffers": frame("command_buffers", rows)})
+    [track] = readings(frames(command_buffers=rows))
     falls = [(60, 60, 0), (60, 70, 1), (70, 70, 0)]
     assert levels(track) == [(10, 20, 1), (20, 40, 2), (40, 60, 1), *falls]
 
@@ -176,7 +176,7 @@ def test_occupancy_comes_first_then_counters_by_height_and_the_rest_is_counted()
         for name, value in heights.items()
         for at in (0, 10)
     ]
-    *tracks, said = readings({"gpu_counters": frame("gpu_counters", rows)})
+    *tracks, said = readings(frames(gpu_counters=rows))
     names = [drawn.name for drawn in tracks if isinstance(drawn, Track)]
     assert names == ["Kernel Occupancy", *(f"Limiter {at}" for at in range(8, 1, -1))]
     assert len(names) == COUNTERS_SHOWN
@@ -189,7 +189,7 @@ def test_samples_of_counters_last_until_the_next_one_is_due() -> None:
         {"start": at, "duration": 0, "counter": "Primitives", "value": 1200.0}
         for at in (0, 10, 20, 90, 100)
     ]
-    [track] = readings({"gpu_counters": frame("gpu_counters", rows)})
+    [track] = readings(frames(gpu_counters=rows))
     assert [(begin, end) for begin, end, _ in levels(track)] == [
         *((0, 10), (10, 20), (20, 40), (90, 100), (100, 110))
     ]
@@ -203,17 +203,17 @@ def test_memory_and_gauges_last_until_the_next_one() -> None:
         {"start": at, "duration": 10, "size": size, **OWN}
         for at, size in ((10, 300), (0, 100), (20, 200))
     ]
-    [allocated] = readings({"allocated_sizes": frame("allocated_sizes", sizes)})
+    [allocated] = readings(frames(allocated_sizes=sizes))
     assert levels(allocated) == [(0, 10, 100), (10, 20, 300), (20, 30, 200)]
     samples = [{"time": at, "memory": 1 << 20, **OWN} for at in (50, 0, 20)]
-    [resident] = readings({"process_samples": frame("process_samples", samples)})
+    [resident] = readings(frames(process_samples=samples))
     assert [(begin, end) for begin, end, _ in levels(resident)] == [(0, 20), (20, 50), (50, 50)]
     rows = [
         {"time": at, "name": f"gauge {name:02}", "value": 1.0, "source": "monitor"}
         for name in range(GAUGES_SHOWN + 3)
         for at in (-50, 0, 30)
     ]
-    tracks = list(readings({"gauges": frame("gauges", rows)}))
+    tracks = list(readings(frames(gauges=rows)))
     assert [drawn.name for drawn in tracks] == [f"gauge {at:02}" for at in range(GAUGES_SHOWN)]
     assert levels(tracks[0]) == [(0, 30, 1.0), (30, 30, 1.0)]
 
