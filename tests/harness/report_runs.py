@@ -155,10 +155,7 @@ def paced_run() -> Run:
     clocks = ((5, 444e6), (50, 1.4e9), (90, 1.2e9), (206, 1.3e9))
     gauges = [(at, "gpu_clock", clock, "Hz", "macmon") for at, clock in clocks]
     gauges += [(50, "cpu_power", 2.0, "W", "macmon"), (60, "blocks", 7.0, "count", "workload")]
-    counters = (
-        ("Compute Occupancy", 30.0, 50.0, True),
-        ("GPU Read Bandwidth", 50.0, 60.5, False),
-    )
+    counters = (("Compute Occupancy", 30.0, 50.0, True), ("GPU Read Bandwidth", 50.0, 60.5, False))
     rows: dict[str, Rows] = {
         "phases": [
             {"start": at * MS, "duration": length * MS, "name": name, "clock": "host"}
