@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bundle_writer import Encoder, Label, Part, Thread, Value, write_bundle
+from bundle_writer import Backtrace, Encoder, Label, Part, Thread, Value, write_bundle
 from small_bundle import PYTHON, SERVER, TICK
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.labels import Identities, Labels, Values, signed, worded
@@ -121,6 +121,9 @@ def test_labels_of_several_shapes_keep_their_places(encoder: Encoder, saved: Sav
         "one 7 ns": (("PrototypeString", "one"), ("Duration", 7)),
         "by python3 (4711)": (("PrototypeString", "by"), ("Process", PYTHON)),
         "id 0xffffffffffffffff": (("PrototypeString", "id"), ("MetalCommandBufferID", MOST)),
+        "CPU 4": (("CPUCore", 4),),
+        "at n/a": (("PrototypeString", "at"), ("CPUCore", None)),
+        "in n/a": (("PrototypeString", "in"), ("Backtrace", Backtrace(((PYTHON, (1,)),)))),
     }
     wanted = ids(*(label(encoder, *parts) for parts in expected.values()))
     assert labels(saved()).texts(wanted).to_pylist() == [*expected]

@@ -155,7 +155,7 @@ def test_a_damaged_list_is_told_of(tmp_path: Path, content: bytes, why: str) -> 
 
 
 PANIC = (Symbol(0x10, 8, "_panic"),)
-OF_KERNEL = Image(UUID(int=3), "/System/kernel", 0xFFFFFE0007004000, symbols=PANIC)
+OF_KERNEL = Image(UUID(int=3), "/System/kernel", 0xFFFFFE0007004000, 0x20, symbols=PANIC)
 INFO = RunInfo(
     images={4711: [DYLD], 420: [replace(DYLD, address=0x500000)], (1 << 32) - 1: [OF_KERNEL]}
 )
@@ -187,7 +187,8 @@ def test_each_process_has_its_own_binaries_and_all_have_the_kernel(bundle: Path)
         (420, 0x195431100): ("", None),
         (420, 0x500100): ("dyld", "start"),
         (4711, 0xFFFFFE0007004010): ("kernel", "_panic"),
-        (9, 0xFFFFFE0007004018): ("kernel", None),
+        (9, 0xFFFFFE000700401F): ("kernel", None),
+        (9, 0xFFFFFE0007004020): ("", None),
     }
     assert named(places, *wanted) == [*wanted.values()]
     loaded = [binary.load_address for binary in places.binaries]

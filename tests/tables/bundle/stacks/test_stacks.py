@@ -229,11 +229,13 @@ def test_bare_addresses_are_numbered_behind_all_frames(stored: StoredArrays) -> 
 def test_a_tagged_backtrace_is_the_stack_that_it_wraps_and_a_text_symbol_has_none(
     stored: StoredArrays,
 ) -> None:
-    tagged = stored.id(stored.backtrace(0x11, 0x20), 3)
+    trace = stored.backtrace(0x11, 0x20)
+    tagged = column(TAGGED, stored.id(trace, 3), NULL, stored.id(trace))  # the last has no tag
     symbol = stored.id(stored.process(), 0x1007C6CA8)
-    found = Read(stored, column(TAGGED, tagged, NULL), column(SYMBOL, symbol, NULL))
-    assert found.texts == [["0x11 ← (1 other frames)", None], ["0x1007c6ca7  ", None]]
-    assert (found.numbers, found.frames) == ([[0, None], [None, None]], [[0, 1]])
+    found = Read(stored, tagged, column(SYMBOL, symbol, NULL, NULL))
+    words = "0x11 ← (1 other frames)"
+    assert found.texts == [[words, None, words], ["0x1007c6ca7  ", None, None]]
+    assert (found.numbers, found.frames) == ([[0, None, 1], [None] * 3], [[0, 1], [0, 1]])
 
 
 def test_the_same_array_repeated_beyond_all_memory_is_refused(
