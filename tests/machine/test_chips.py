@@ -1,6 +1,11 @@
+"""What a chip can do: its figures, the roofs over a kernel, and the bandwidth that is measured."""
+
+import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tracekit.machine.chips import (
@@ -12,6 +17,8 @@ from tracekit.machine.chips import (
     spelled,
     this_chip,
 )
+from tracekit.machine.roofline import Bound, Limit, Reached, bound, intensity, reached, ridge_of
+from tracekit.machine.triad import Bandwidth, last_cache, measure_bandwidth, triad
 
 INDEPENDENT, LOW = Confidence.INDEPENDENT, Confidence.LOW
 
@@ -105,3 +112,80 @@ def test_this_machine_has_no_figures_of_apples(facts: dict[str, Any], reason: st
     found = this_chip(facts)
     assert (found.cores, found.bandwidth.value) == (None, None)
     assert found.bandwidth.reason.endswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("flops", "moved", "bandwidth", "rate", "expected"),
+    [
+        # 16 sequences of 1024 tokens, 8 kv heads of 128 halves: 67.24 MB, 0.134 GFLOP
+        (0.134e9, 67.24e6, 400e9, 2.62e12, Bound(168.1e-6, Limit.MEMORY)),
+        (4e12, 1e9, 400e9, 10e12, Bound(0.4, Limit.ARITHMETIC)),
+        (4e12, 1e9, 400e9, None, Bound(1 / 400, Limit.MEMORY, partial=True)),
+        (4e12, 1e9, None, 10e12, Bound(0.4, Limit.ARITHMETIC, partial=True)),
+    ],
+)
+def test_the_higher_roof_is_the_bound(
+    flops: float, moved: float, bandwidth: float | None, rate: float | None, expected: Bound
+) -> None:
+    found = bound(flops, moved, bandwidth=bandwidth, rate=rate)
+    assert found.seconds == pytest.approx(expected.seconds)
+    assert (found.limit, found.partial) == (expected.limit, expected.partial)
+
+
+def test_the_ridge_of_a_chip_needs_both_of_its_roofs() -> None:
+    first, fourth = ridge_of(chip("Apple M1", 8)), ridge_of(chip("Apple M4", 10))
+    assert first.value == pytest.approx(2.62e12 / 68.25e9)
+    assert fourth.value == pytest.approx(3.8e12 / 120e9)
+    # as sure as its clock
+    assert (first.confidence, fourth.confidence) == (Confidence.INDEPENDENT, Confidence.LOW)
+    for name, cores, why in (
+        ("Apple M4 Max", None, "how many this one has is not known"),
+        ("Apple M4 Pro", 20, "no source states the clock"),
+    ):
+        ridge = ridge_of(chip(name, cores))
+        assert (ridge.value, ridge.confidence) == (None, None)
+        assert why in ridge.reason
+
+
+def test_more_than_memory_can_deliver_is_no_share_but_came_from_caches() -> None:
+    assert reached(320e9, 1, bandwidth=400e9) == Reached(320e9, 0.8)
+    assert reached(400e9, 1, bandwidth=400e9) == Reached(400e9, 1.0)
+    assert reached(400.1e9, 1, bandwidth=400e9) == Reached(400.1e9, None, cached=True)
+    assert reached(100, 2, bandwidth=None) == Reached(50, None)
+    assert intensity(200, 100) == 2.0
+
+
+def test_the_triad_is_a_scaled_sum_of_any_length() -> None:
+    random = np.random.default_rng(1)
+    for length in (1, 8191, 8192, 20_001):
+        added, scaled = random.random(length), random.random(length)
+        result = np.zeros(length)
+        triad(result, added, scaled)
+        np.testing.assert_array_equal(result, added + 3.0 * scaled)
+
+
+def test_bandwidth_is_measured_over_passes_by_threads() -> None:
+    found = measure_bandwidth(6 << 20, passes=3, threads=2)
+    assert found.best >= found.median > 0
+    assert (found.passes, found.threads) == (3, 2)
+    assert abs(found.size - (6 << 20)) < 24
+
+
+def test_arrays_that_a_cache_could_hold_say_nothing_of_memory() -> None:
+    sizes = ((400, 100), (399, 100), (400, None))
+    found = [Bandwidth(1, 1, size, 1, 1, cache).of_memory for size, cache in sizes]
+    assert found == [True, False, None]
+
+
+def test_the_largest_cache_counts(tmp_path: Path) -> None:
+    for index, text in enumerate(("48K\n", "1024K\n", "32M\n")):
+        folder = tmp_path / f"index{index}"
+        folder.mkdir()
+        (folder / "size").write_text(text)
+    assert last_cache(tmp_path) == 32 << 20
+    assert last_cache(tmp_path / "nowhere") is None
+    shutil.rmtree(tmp_path / "index2")
+    shutil.rmtree(tmp_path / "index1")
+    for text in ("much\n", "32768\n", "8\n"):
+        (tmp_path / "index0" / "size").write_text(text)
+        assert last_cache(tmp_path) is None

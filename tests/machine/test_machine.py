@@ -1,8 +1,15 @@
-"""A machine as its commands describe it, and its power and memory."""
+"""A machine as its commands describe it; what a night ran on, and what the history calls it."""
 
 import platform
+import plistlib
+from pathlib import Path
+from types import SimpleNamespace
 
-from tracekit.machine.machine import Machine, circumstances, describe, meanwhile
+import pytest
+
+from tracekit.base.errors import ToolError
+from tracekit.machine.environment import environment, machine_name
+from tracekit.machine.machine import Machine, answer, circumstances, describe, meanwhile
 
 VM_STAT = b"""Mach Virtual Memory Statistics: (page size of 16384 bytes)
 Pages free:                               12345.
@@ -14,13 +21,34 @@ REGISTRY = b"""+-o AGXAcceleratorG15X  <class AGXAcceleratorG15X, id 0x100000512
       "gpu-core-count" = 40
     }
 """
+UUID = "4203018E-580F-C1B5-9525-B745CECA79EB"
 
 
 def mac(**printed: bytes) -> Machine:
-    def answer(command: tuple[str, ...], _: float) -> bytes:
+    """Return a Mac whose commands print this, by their names."""
+
+    def said(command: tuple[str, ...], patience: float) -> bytes:
+        assert patience > 0
         return printed.get(command[0].rpartition("/")[2], b"")
 
-    return Machine(system="Darwin", answer=answer, battery=lambda: None, pressure=lambda: 0)
+    plugged = SimpleNamespace(percent=100, power_plugged=True)
+    return Machine("Darwin", answer=said, battery=lambda: plugged, pressure=lambda: 0)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("argv", "seconds", "said"),
+    [
+        (("sh", "-c", "echo here"), 10, b"here\n"),
+        (("sh", "-c", "echo here; exit 3"), 10, b""),
+        (("sleep", "60"), 0.2, b""),
+        (("/missing/pmset", "-g"), 10, b""),
+    ],
+)
+def test_a_command_that_fails_hangs_or_is_missing_says_nothing(
+    argv: tuple[str, ...], seconds: float, said: bytes
+) -> None:
+    assert answer(argv, seconds) == said
 
 
 def test_the_machine_is_described() -> None:
@@ -34,9 +62,7 @@ def test_the_machine_is_described() -> None:
 
 
 def test_gpu_cores_are_read_from_the_registry() -> None:
-    registries = {
-        REGISTRY: 40, b'  "gpu-core-count"=10\n': 10, b"": None, b'"model" = "M3"': None
-    }  # fmt: skip
+    registries = {REGISTRY: 40, b'  "gpu-core-count"=10\n': 10, b"": None, b'"model" = "M3"': None}
     assert {printed: mac(ioreg=printed).gpu_cores for printed in registries} == registries
 
 
@@ -55,3 +81,69 @@ def test_of_two_looks_the_later_one_counts_and_what_was_paged_out_between() -> N
     assert found == {"paged_out": 20, "swap": 2}
     assert meanwhile({"paged_out": 40}, {"paged_out": 30}) == {"paged_out": 0}
     assert meanwhile({}, {"paged_out": 30}) == {}
+
+
+def test_no_host_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "machine-id"
+    file.write_text("3d1219c7c4c5404aaa1f6d2a48adfda4\n")
+    reported = " ".join(map(str, environment(Machine("Linux"), file).values()))
+    assert platform.node() not in reported.split()
+    assert "3d1219c7" not in reported
+
+
+def registered(name: str = UUID) -> bytes:
+    """Return what ioreg prints of a Mac of that UUID."""
+    return plistlib.dumps([{"IOPlatformUUID": name, "model": b"Mac15,9"}])
+
+
+def test_a_mac_has_builds_of_its_system_and_of_xcode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    facts = environment(mac(ioreg=registered(), sw_vers=b"25D2128\n"))
+    assert (facts["os_build"], facts["power"]) == ("25D2128", "mains")
+    assert "xcode_build" not in facts
+    (tmp_path / "xcrun").touch(0o755)
+    xcode = b"xctrace version 26.0 (17C529)\n"
+    facts = environment(mac(ioreg=registered(), sw_vers=b"sw_vers: error\n", xcrun=xcode))
+    assert "os_build" not in facts
+    assert facts["xcode_build"] == "17C529"  # the one in brackets
+
+
+def test_a_machine_keeps_its_id_and_another_has_another() -> None:
+    names = (UUID, UUID.lower(), UUID.replace("4", "5"))
+    first, same, other = (environment(mac(ioreg=registered(name)))["machine_id"] for name in names)
+    assert first == same != other
+
+
+@pytest.mark.parametrize("content", [None, "\n"])
+def test_without_an_id_of_the_system_a_kept_random_name_tells_machines_apart(
+    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "machine-id"
+    if content is not None:
+        file.write_text(content)
+    found: list[str] = []
+    for cache in ("first", "first", "second"):
+        monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / cache))
+        found.append(environment(Machine("Linux"), file)["machine_id"])
+    assert found[0] == found[1] != found[2]
+    (tmp_path / "taken").touch()
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "taken"))
+    with pytest.raises(ToolError, match="no name of its own") as caught:
+        environment(Machine("Linux"), file)
+    assert "machine = " in caught.value.hint
+
+
+def test_the_name_is_the_chip_and_the_id() -> None:
+    xeon = "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz"
+    for name, facts in {
+        "apple-m4-max-3f9a1c07": {"chip": "Apple M4 Max", "machine_id": "3f9a1c07"},
+        "intel-xeon-cpu-e5-2680-v4-00ff00ff": {"chip": xeon, "machine_id": "00ff00ff"},
+        "aarch64-00ff00ff": {"architecture": "aarch64", "machine_id": "00ff00ff"},
+        "apple-m1": {"chip": "Apple M1"},
+        f"{'x' * 39}-1": {"chip": f"{'x' * 39} y", "machine_id": "1"},
+        "machine": {},
+        "machine-1": {"chip": "…", "machine_id": "1"},
+    }.items():
+        assert machine_name(facts) == name

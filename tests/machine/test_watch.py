@@ -14,7 +14,7 @@ import pytest
 
 from children import until_gone
 from fake_macmon import install_macmon
-from tracekit.machine.machine import Machine, answer
+from tracekit.machine.machine import Machine
 from tracekit.machine.sources import IOREG_COMMAND, PMSET_COMMAND, Reading, Spent, Taken
 from tracekit.machine.state import JUDGED, State
 from tracekit.machine.watch import LOOK, Samples, Watch, look, summary
@@ -172,19 +172,3 @@ def test_a_machine_that_does_not_answer_has_a_reason_for_each_absence(tmp_path: 
     assert state.readings["low_power"] == 1
     assert "Linux" in state.absences["thermal_pressure"]
     assert "traced capture" in state.absences["gpu_others"]
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    ("argv", "seconds", "said"),
-    [
-        (("sh", "-c", "echo here"), 10, b"here\n"),
-        (("sh", "-c", "echo here; exit 3"), 10, b""),
-        (("sleep", "60"), 0.2, b""),
-        (("/missing/pmset", "-g"), 10, b""),
-    ],
-)
-def test_a_command_that_fails_hangs_or_is_missing_says_nothing(
-    argv: tuple[str, ...], seconds: float, said: bytes
-) -> None:
-    assert answer(argv, seconds) == said

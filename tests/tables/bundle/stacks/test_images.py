@@ -1,7 +1,6 @@
 """Binaries and symbols at the addresses of a run's processes, as the document lists them."""
 
 import struct
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,12 @@ from small_bundle import SYMBOL_STORES, TICK, documented
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.bundle.stacks.images import (
-    KERNEL,
     ImageMap,
     RunPlaces,
     Segment,
     read_signature,
     symbols_file,
 )
-from tracekit.tables.bundle.stacks.images import Image as Loaded
 from tracekit.tables.bundle.stacks.stacks import NO_BINARY, Binary
 
 CACHE = UUID("0596a7b6-bce2-3f06-a2e8-3eaab5371ed8")
@@ -99,12 +96,14 @@ def test_damaged_signatures(content: bytes, why: str) -> None:
         read_signature(content)
 
 
+PANIC = (Symbol(0x10, 8, "_panic"),)
+OF_KERNEL = Image(UUID(int=3), "/System/kernel", 0xFFFFFE0007004000, 0x20, symbols=PANIC)
 SIGNATURE = "com.apple.xray.symbolstore.signature"
 CACHES = "com.apple.xray.symbolstore.sharedcache.signatures"
 TIMES = [0, 125, 3, 1_000_000, 1774903878.0, "Etc/UTC"]
 
 
-def places_of(folder: Path, pid: str, content: bytes = SIGNED, **more: Any) -> RunPlaces:
+def places_of(folder: Path, pid: str, content: bytes, **more: Any) -> RunPlaces:
     """Return the places of a document that lists binaries of one process; `top` is beside."""
     top = more.pop("top", {})
     stores = {1: {f"{DEVICE}.{pid}": {SIGNATURE: content, **more}}}
@@ -112,16 +111,20 @@ def places_of(folder: Path, pid: str, content: bytes = SIGNED, **more: Any) -> R
     return RunPlaces(documented(folder, run, **{SYMBOL_STORES: stores}, **top).runs[0])
 
 
-def binaries(places: RunPlaces, pid: int) -> Sequence[Binary]:
-    places._asked = True
-    images: Sequence[Loaded] = places._images(pid)
-    return [image.binary for image in images]
+def named(places: RunPlaces, *at: tuple[int, int]) -> list[tuple[str, str | None]]:
+    """Return the binaries and symbols at addresses of processes."""
+    pids = np.array([pid for pid, _ in at], np.int64)
+    addresses = np.array([address for _, address in at], np.uint64)
+    numbers = places.find(pids, addresses, np.zeros(len(at), np.int64))
+    known = places.binaries
+    names = ["" if number == NO_BINARY else known[number].name for number in numbers.tolist()]
+    return [*zip(names, places.names(numbers, addresses), strict=True)]
 
 
 @pytest.mark.parametrize("pid", ["0", "4294967295", "-1"])
 def test_the_kernel_is_process_0_or_one_of_all_ones(tmp_path: Path, pid: str) -> None:
-    (binary,) = binaries(places_of(tmp_path, pid), KERNEL)
-    assert binary.path == "/usr/lib/dyld"
+    places = places_of(tmp_path, pid, signature(0, [OF_KERNEL]))
+    assert named(places, (4711, OF_KERNEL.address)) == [("kernel", None)]
 
 
 @pytest.mark.parametrize("key", [str(CACHE).upper(), CACHE])
@@ -130,16 +133,16 @@ def test_binaries_of_the_shared_cache_lie_where_the_cache_does(tmp_path: Path, k
     signed = signature(4711, [DYLD], CACHE, 0x180000000)
     top = {CACHES: {key: {0x4000: signature(0, [library]), 0x8000: b""}}}
     places = places_of(tmp_path, "4711", signed, dsc_load_addresses=[0x4000, 0x9000], top=top)
-    assert [(binary.name, binary.load_address) for binary in binaries(places, 4711)] == [
-        ("dyld", 0x195431000),
-        ("libobjc.A.dylib", 0x180004000),
-    ]
-    assert places.remarks == ()
+    found = named(places, (4711, DYLD.address), (4711, 0x180004000))
+    assert found == [("dyld", None), ("libobjc.A.dylib", None)]
+    assert [binary.load_address for binary in places.binaries] == [DYLD.address, 0x180004000]
 
 
 def test_times_are_mach_times_of_the_device(tmp_path: Path) -> None:
-    ticks = places_of(tmp_path, "4711")._ticks(4711, np.array([0, 1000]))
-    assert ticks.tolist() == [1_000_000, 1_000_024]
+    places = places_of(tmp_path, "4711", signature(4711, [replace(DYLD, begin=1_000_024)]))
+    addresses = np.full(2, DYLD.address, np.uint64)
+    found = places.find(np.array([4711, 4711]), addresses, np.array([999, 1000]))
+    assert found.tolist() == [NO_BINARY, 0]
 
 
 @pytest.mark.parametrize(
@@ -148,14 +151,13 @@ def test_times_are_mach_times_of_the_device(tmp_path: Path) -> None:
 )
 def test_a_damaged_list_is_told_of(tmp_path: Path, content: bytes, why: str) -> None:
     places = places_of(tmp_path, "4711", content)
-    assert binaries(places, 4711) == binaries(places, 4711) == []
+    for _ in range(2):
+        assert named(places, (4711, DYLD.address)) == [("", None)]
     assert places.remarks == (
         f"The list of the binaries of process 4711 {why}: some of its addresses have no names.",
     )
 
 
-PANIC = (Symbol(0x10, 8, "_panic"),)
-OF_KERNEL = Image(UUID(int=3), "/System/kernel", 0xFFFFFE0007004000, 0x20, symbols=PANIC)
 INFO = RunInfo(
     images={4711: [DYLD], 420: [replace(DYLD, address=0x500000)], (1 << 32) - 1: [OF_KERNEL]}
 )
@@ -165,15 +167,6 @@ FILE = symbols_file(str(DYLD.uuid).upper())
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     return write_bundle(tmp_path / "made.trace", [TICK], info=INFO)
-
-
-def named(places: RunPlaces, *at: tuple[int, int]) -> list[tuple[str, str | None]]:
-    pids = np.array([pid for pid, _ in at], np.int64)
-    addresses = np.array([address for _, address in at], np.uint64)
-    numbers = places.find(pids, addresses, np.zeros(len(at), np.int64))
-    known = places.binaries
-    names = ["" if number == NO_BINARY else known[number].name for number in numbers.tolist()]
-    return [*zip(names, places.names(numbers, addresses), strict=True)]
 
 
 def test_each_process_has_its_own_binaries_and_all_have_the_kernel(bundle: Path) -> None:

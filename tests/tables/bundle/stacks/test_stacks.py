@@ -1,26 +1,20 @@
 """Stacks of cells: their texts, and their numbers as an export would number them."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundle_writer.encoding import Arrays as Written
+from bundle_writer import Encoder, Image, RunInfo, Symbol, write_bundle
+from small_bundle import PYTHON, TICK
+from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.cells.encodings import Encoding
-from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.uniquer import Arrays, Numbers
 from tracekit.tables.bundle.errors import ArchiveError
-from tracekit.tables.bundle.stacks.stacks import (
-    NO_BINARY,
-    Addresses,
-    Binary,
-    StackCells,
-    StackColumn,
-    Stacks,
-)
+from tracekit.tables.bundle.stacks.images import RunPlaces
+from tracekit.tables.bundle.stacks.stacks import StackCells, StackColumn, Stacks
 from tracekit.tables.xml.node import FRAMES, STACKS
 
 BACKTRACE, CALLSTACK = Encoding.BACKTRACE, Encoding.CALLSTACK
@@ -28,18 +22,18 @@ TAGGED, SYMBOL = Encoding.TAGGED_BACKTRACE, Encoding.TEXT_SYMBOL
 NULL = (1 << 32) - 1
 
 
-class StoredArrays:
-    """Arrays of a run as literal numbers, written to a folder when they are first read."""
+class Stored:
+    """Arrays of a run as literal numbers, of a bundle that is written when they are first read."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._written = Written()
+        self._path = folder / "x.trace"
+        self._encoder = Encoder()
 
     def id(self, *values: int) -> int:
-        return self._written.id(values)
+        return self._encoder.arrays.id(values)
 
     def process(self) -> int:
-        return self.id(4711, 0)
+        return self._encoder.process(PYTHON)
 
     def chunk(self, *addresses: int) -> int:
         return self.process() << 32 | self.id(*addresses)
@@ -51,42 +45,16 @@ class StoredArrays:
     def callstack(self, pc: int, *returns: int) -> int:
         return self.id(self.id(*returns), pc, self.process())
 
-    def read(self) -> Arrays:
-        """Return the arrays as the reader has them; there are no more to come."""
-        self._written.write(self._folder / "arrayUniquer")
-        return Arrays(Files(self._folder), "arrayUniquer")
+    def stacks(self, images: list[Image]) -> Stacks:
+        """Return the stacks as the reader has them, with binaries that the process has loaded."""
+        info = RunInfo(images={4711: images})
+        run = Bundle(write_bundle(self._path, [TICK], encoder=self._encoder, info=info)).runs[0]
+        return Stacks(run.arrays, RunPlaces(run))
 
 
 @pytest.fixture
-def stored(tmp_path: Path) -> StoredArrays:
-    return StoredArrays(tmp_path)
-
-
-class NoPlaces:
-    """Nothing is known of any address."""
-
-    binaries: Sequence[Binary] = ()
-
-    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:  # noqa: ARG002
-        return np.full(pids.size, NO_BINARY, np.int64)
-
-    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:  # noqa: ARG002
-        return [None] * binaries.size
-
-
-class OneBinary(NoPlaces):
-    """A binary of process 4711 from 0x1000 to 0x2000, with a symbol in its first half."""
-
-    binaries = (Binary("dyld", "0A", "arm64e", 0x1000, "/usr/lib/dyld"),)
-
-    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
-        """Return the binary where the address is its own, before it is gone."""
-        within = (addresses >= 0x1000) & (addresses < 0x2000) & (pids == 4711) & (times < 2)
-        return np.where(within, 0, NO_BINARY)
-
-    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:
-        pairs = zip(binaries.tolist(), addresses.tolist(), strict=True)
-        return ["start" if not binary and at < 0x1800 else None for binary, at in pairs]
+def stored(tmp_path: Path) -> Stored:
+    return Stored(tmp_path)
 
 
 def column(encoding: Encoding, *ids: int) -> StackColumn:
@@ -94,19 +62,15 @@ def column(encoding: Encoding, *ids: int) -> StackColumn:
 
 
 class Read:
-    """The cells of columns, a table of their own, and the symbols behind them."""
+    """The cells of columns, with a row each microsecond, and the symbols behind them."""
 
-    def __init__(
-        self, stored: StoredArrays, *columns: StackColumn, places: NoPlaces | None = None
-    ) -> None:
-        self.stacks = Stacks(stored.read(), places or NoPlaces())
-        self.cells = self.more(*columns)
-        self.texts, self.numbers = (
-            [one[place].to_pylist() for one in self.cells] for place in (0, 1)
-        )
+    def __init__(self, stored: Stored, *columns: StackColumn, image: Image | None = None) -> None:
+        self.stacks = stored.stacks([image] if image else [])
+        cells = self.more(*columns)
+        self.texts, self.numbers = ([cell[place].to_pylist() for cell in cells] for place in (0, 1))
 
     def more(self, *columns: StackColumn) -> list[StackCells]:
-        return self.stacks.cells(columns, np.arange(columns[0][1].size))
+        return self.stacks.cells(columns, 1000 * np.arange(columns[0][1].size))
 
     @property
     def frames(self) -> list[list[int]]:
@@ -117,7 +81,7 @@ class Read:
         return self.stacks.symbols().frames["address"].to_pylist()
 
 
-def test_a_backtrace_is_worded_as_an_export_words_it(stored: StoredArrays) -> None:
+def test_a_backtrace_is_worded_as_an_export_words_it(stored: Stored) -> None:
     deep, alone = stored.backtrace(0x195480311, 0x1954390FC), stored.backtrace(0x101)
     found = Read(stored, column(BACKTRACE, deep, NULL, alone, deep))
     words = "0x195480311 ← (1 other frames)"
@@ -127,12 +91,17 @@ def test_a_backtrace_is_worded_as_an_export_words_it(stored: StoredArrays) -> No
     assert found.addresses == [0x195480311, 0x1954390FC, 0x101]
 
 
+START = (Symbol(0, 0x800, "start"),)
+UNTIL = 1_000_000_000 + 48  # a mach time: two microseconds after the start of the recording
+DYLD = Image(UUID(int=1), "/usr/lib/dyld", 0x1000, 0x1000, symbols=START, end=UNTIL)
+
+
 def test_frames_are_looked_up_one_before_their_addresses_and_carry_binaries(
-    stored: StoredArrays,
+    stored: Stored,
 ) -> None:
     traces = [stored.backtrace(0x1000, 0x1001, 0x1800, 0x1801), stored.backtrace(0x1801, 0x1001)]
     gone = stored.backtrace(0x1001)
-    found = Read(stored, column(BACKTRACE, *traces, gone), places=OneBinary())
+    found = Read(stored, column(BACKTRACE, *traces, gone), image=DYLD)
     frames = found.stacks.symbols().frames
     assert frames["name"].to_pylist() == [
         *("0x1000", "start", "start", "0x1800"),
@@ -144,17 +113,17 @@ def test_frames_are_looked_up_one_before_their_addresses_and_carry_binaries(
 
 
 def test_a_chunk_of_all_ones_ends_a_backtrace_and_one_may_have_no_process(
-    stored: StoredArrays,
+    stored: Stored,
 ) -> None:
     ended = stored.id(stored.chunk(1), stored.chunk(2), NULL, stored.chunk(3))
     unowned = stored.id(NULL << 32 | stored.id(0x1002), stored.id(NULL, 0) << 32 | stored.id(5))
-    found = Read(stored, column(BACKTRACE, ended, stored.id(NULL), unowned), places=OneBinary())
+    found = Read(stored, column(BACKTRACE, ended, stored.id(NULL), unowned), image=DYLD)
     assert found.texts == [["0x1 ← (1 other frames)", "", "0x1002 ← (1 other frames)"]]
     assert found.numbers == [[0, None, 1]]
 
 
 def test_addresses_of_user_space_lose_the_bits_that_authenticate_them(
-    stored: StoredArrays,
+    stored: Stored,
 ) -> None:
     kernel = 0xFFFF_FE00_1234_5678
     found = Read(stored, column(BACKTRACE, stored.backtrace(0x0034_8001_9543_A35C, kernel, 0)))
@@ -175,7 +144,7 @@ def test_addresses_of_user_space_lose_the_bits_that_authenticate_them(
     ],
 )
 def test_arrays_of_another_kind_are_refused(
-    stored: StoredArrays, encoding: Encoding, array: tuple[int, ...], why: str
+    stored: Stored, encoding: Encoding, array: tuple[int, ...], why: str
 ) -> None:
     stored.process()
     with pytest.raises(ArchiveError, match=why):
@@ -183,7 +152,7 @@ def test_arrays_of_another_kind_are_refused(
 
 
 @pytest.mark.parametrize("encoding", [BACKTRACE, CALLSTACK])
-def test_a_stack_deeper_than_any_is_refused(stored: StoredArrays, encoding: Encoding) -> None:
+def test_a_stack_deeper_than_any_is_refused(stored: Stored, encoding: Encoding) -> None:
     deepest, deeper = (
         stored.backtrace(*range(1, depth + 1))
         if encoding is BACKTRACE
@@ -195,13 +164,13 @@ def test_a_stack_deeper_than_any_is_refused(stored: StoredArrays, encoding: Enco
         found.more(column(encoding, deeper))
 
 
-def test_zeros_before_the_last_address_are_frames(stored: StoredArrays) -> None:
+def test_zeros_before_the_last_address_are_frames(stored: Stored) -> None:
     one, none = stored.callstack(5, 0, 7, 0, 0), stored.callstack(0, 0)
     found = Read(stored, column(CALLSTACK, one, none))
     assert (found.numbers, found.frames) == ([[0, 1]], [[0, 1, 2], []])
 
 
-def test_what_a_callstack_lacks_is_not_said(stored: StoredArrays) -> None:
+def test_what_a_callstack_lacks_is_not_said(stored: Stored) -> None:
     ones = (1 << 64) - 1
     bare, narrow = stored.id(ones, ones, ones), stored.id(NULL, 0x100, NULL)
     found = Read(stored, column(CALLSTACK, bare, narrow))
@@ -209,7 +178,7 @@ def test_what_a_callstack_lacks_is_not_said(stored: StoredArrays) -> None:
     assert found.numbers == [[None, 0]]
 
 
-def test_stacks_are_numbered_row_by_row_over_all_columns(stored: StoredArrays) -> None:
+def test_stacks_are_numbered_row_by_row_over_all_columns(stored: Stored) -> None:
     kernel, user, other = (stored.callstack(pc) for pc in (0x30, 0x20, 0x10))
     columns = column(CALLSTACK, NULL, kernel, other), column(CALLSTACK, user, other, kernel)
     found = Read(stored, *columns)
@@ -217,7 +186,7 @@ def test_stacks_are_numbered_row_by_row_over_all_columns(stored: StoredArrays) -
     assert found.addresses == [0x20, 0x30, 0x10]
 
 
-def test_bare_addresses_are_numbered_behind_all_frames(stored: StoredArrays) -> None:
+def test_bare_addresses_are_numbered_behind_all_frames(stored: Stored) -> None:
     callstack, trace = stored.callstack(0x10), stored.backtrace(0x21, 0x10)
     found = Read(stored, column(CALLSTACK, callstack), column(BACKTRACE, trace))
     symbols = found.stacks.symbols()
@@ -227,7 +196,7 @@ def test_bare_addresses_are_numbered_behind_all_frames(stored: StoredArrays) -> 
 
 
 def test_a_tagged_backtrace_is_the_stack_that_it_wraps_and_a_text_symbol_has_none(
-    stored: StoredArrays,
+    stored: Stored,
 ) -> None:
     trace = stored.backtrace(0x11, 0x20)
     tagged = column(TAGGED, stored.id(trace, 3), NULL, stored.id(trace))  # the last has no tag
@@ -239,7 +208,7 @@ def test_a_tagged_backtrace_is_the_stack_that_it_wraps_and_a_text_symbol_has_non
 
 
 def test_the_same_array_repeated_beyond_all_memory_is_refused(
-    stored: StoredArrays, monkeypatch: pytest.MonkeyPatch
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracekit.tables.bundle.stacks.stacks._MOST", 10_009)
     chunk = stored.chunk(*range(1000))
@@ -253,7 +222,7 @@ def test_the_same_array_repeated_beyond_all_memory_is_refused(
 def test_numbering_equals_a_plain_loop(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    stored = StoredArrays(tmp_path_factory.mktemp("arrays"))
+    stored = Stored(tmp_path_factory.mktemp("arrays"))
     deep = st.lists(st.integers(1, 6), min_size=1, max_size=4)
     ids = [stored.callstack(*one) for one in data.draw(st.lists(deep, min_size=1, max_size=5))]
     rows = data.draw(st.lists(st.tuples(*[st.sampled_from([NULL, *ids])] * 2), max_size=8))
