@@ -1,19 +1,35 @@
-"""Change points over nights."""
+"""Change points over nights, and where the code of each night lies: chains and anchors."""
 
 import math
 import random
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.nightly.history.steps import Point, Series, is_searched, steps, steps_of
+from tracekit.nightly.history.steps import (
+    Point,
+    Series,
+    is_searched,
+    levels,
+    moves,
+    steps,
+    steps_of,
+)
 
 LITTLE = (0.002, -0.004, 0.0, 0.005, -0.001, -0.003, 0.004, 0.001, -0.005, 0.003)
+HALF = 0.004
 Values = Sequence[float | None]
+
+
+def series(points: Sequence[Point], **facts: Any) -> Series:
+    made = Series("m", "p", "decode", "w", "step_p50", "ns", "lower", points=tuple(points))
+    return replace(made, **facts)
 
 
 def level(value: float, nights: int) -> list[float]:
@@ -29,14 +45,13 @@ def noisy(source: random.Random, nights: int, deviation: float, value: float = 1
     return [value * math.exp(source.gauss(0, deviation)) for _ in range(nights)]
 
 
-def series(values: Values, changes: Values | None = None, **more: Any) -> Series:
-    points = tuple(
+def valued(values: Values, changes: Values | None = None, **facts: Any) -> Series:
+    pairs = zip(values, changes or [None] * len(values), strict=True)
+    points = [
         Point(f"night-{at}", f"2026-11-{at + 1:02}", value, 1.0, change)
-        for at, (value, change) in enumerate(
-            zip(values, changes or [None] * len(values), strict=True)
-        )
-    )
-    return Series("m", "p", "decode", "d1", "step_p50", "ns", "lower", points=points, **more)
+        for at, (value, change) in enumerate(pairs)
+    ]
+    return series(points, **facts)
 
 
 def test_a_step_is_dated_and_measured() -> None:
@@ -50,9 +65,13 @@ def test_a_step_is_dated_and_measured() -> None:
     (step,) = steps([20.0, 20.0, 20.0, 30.0, 30.0, 30.0])
     assert (step.index, step.change) == (3, pytest.approx(0.5))
     assert (step.low, step.high) == (None, None), "three nights a side have no interval"
+    (step,) = steps([*level(20, 10), 20.5, *level(21, 10)])
+    assert step.index in {10, 11}
+    assert (step.earliest, step.latest) == (10, 11), "a night in between leaves the date open"
 
 
 GAPS = [*odd(level(20, 20), n3=math.nan), math.nan, math.inf, 0.0, -3.0, *level(22, 5)]
+BY_DIFFERENCE = {"scale": "difference", "least": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -71,41 +90,34 @@ GAPS = [*odd(level(20, 20), n3=math.nan), math.nan, math.inf, 0.0, -3.0, *level(
         (level(20, 20) + level(20.24, 20), {"least": 0.015}, []),
         (level(20, 20) + level(20.24, 20), {"least": 0.01}, [20]),
         (GAPS, {}, [24]),  # what is no number, or has no ratio, is a gap and is counted
-        ([0.0] * 10 + [1.0] * 4, {"scale": "difference", "least": 0.5}, [10]),
-        ([0.0] * 10 + [-1.0] * 4, {"scale": "difference", "least": 0.5}, [10]),
+        ([0.0] * 10 + [1.0] * 4, BY_DIFFERENCE, [10]),
+        ([0.0] * 10 + [-1.0] * 4, BY_DIFFERENCE, [10]),
         ([0.0] * 10 + [1.0] * 4, {}, []),
-        ([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
-         {"scale": "difference", "least": 0.5}, []),
+        ([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0], BY_DIFFERENCE, []),
     ],
-)  # fmt: skip
+)
 def test_where_steps_are(values: Values, more: dict[str, Any], found: list[int]) -> None:
     assert [step.index for step in steps(values, **more)] == found
 
 
-def test_a_night_in_between_leaves_the_date_open() -> None:
-    (step,) = steps([*level(20, 10), 20.5, *level(21, 10)])
-    assert step.index in {10, 11}
-    assert (step.earliest, step.latest) == (10, 11)
-
-
 CHANGES = [0.4 + each for each in LITTLE * 2] + [0.47 + each for each in LITTLE]
-HALF = level(20, 20) + level(20.5, 20)
+RISEN = level(20, 20) + level(20.5, 20)
 
 
 @pytest.mark.parametrize(
     ("given", "found"),
     [
         # The machine becomes slow at 10, the code at 20.
-        (series(level(20, 10) + level(30, 20), CHANGES), (20, "change", 0.4, 0.47, 0.05)),
-        (series(level(20, 10) + level(30, 20)), (10, "value", 20.0, 30.0, 0.5)),
-        (series(HALF, threshold=0.03), (20, "value", 20.0, 20.5, 0.025)),
-        (series(HALF, threshold=0.06), None),
-        (series([0.3] * 15, [0.0] * 10 + [0.05] * 5, scale="difference", threshold=0.02),
+        (valued(level(20, 10) + level(30, 20), CHANGES), (20, "change", 0.4, 0.47, 0.05)),
+        (valued(level(20, 10) + level(30, 20)), (10, "value", 20.0, 30.0, 0.5)),
+        (valued(RISEN, threshold=0.03), (20, "value", 20.0, 20.5, 0.025)),
+        (valued(RISEN, threshold=0.06), None),
+        (valued([0.3] * 15, [0.0] * 10 + [0.05] * 5, scale="difference", threshold=0.02),
          (10, "change", 0.0, 0.05, 0.05)),
-        (series([20.0] * 17, [None, *[0.0] * 10, None, *[0.1] * 5]),
+        (valued([20.0] * 17, [None, *[0.0] * 10, None, *[0.1] * 5]),
          (12, "change", 0.0, 0.1, 0.1)),
-        (series([]), None),
-        (series([None] * 20), None),
+        (valued([]), None),
+        (valued([None] * 20), None),
     ],
 )  # fmt: skip
 def test_a_series_with_a_reference_has_the_steps_of_its_changes(
@@ -121,9 +133,9 @@ def test_a_series_with_a_reference_has_the_steps_of_its_changes(
 
 
 def test_six_nights_with_a_value_are_searched() -> None:
-    assert is_searched(series([1.0] * 6))
-    assert is_searched(series([None] * 6, [0.1] * 6))
-    assert not is_searched(series([1.0] * 5 + [None] * 9))
+    assert is_searched(valued([1.0] * 6))
+    assert is_searched(valued([None] * 6, [0.1] * 6))
+    assert not is_searched(valued([1.0] * 5 + [None] * 9))
 
 
 def test_steps_are_found_within_five_nights_and_seldom_where_there_are_none() -> None:
@@ -166,5 +178,134 @@ def test_the_unit_of_values_does_not_matter(values: list[float | None], times: f
     each = steps(values)
     other = steps([None if value is None else times * value for value in values])
     assert [step.index for step in each] == [step.index for step in other]
-    for mine, theirs in zip(each, other, strict=True):
-        assert theirs.change == pytest.approx(mine.change)
+    assert [step.change for step in other] == pytest.approx([step.change for step in each])
+
+
+def point(
+    at: int, change: float | None, reference: str = "", commit: str = "", half: float | None = HALF
+) -> Point:
+    """Make a night of which the candidate and its reference are known commits."""
+    ends = (None, None) if change is None or half is None else (change - half, change + half)
+    return Point(
+        f"n-{at}", f"2026-11-{at + 1:02}", 1.0, 1.0, change, *ends, commit=commit,
+        reference_commit=reference,
+    )  # fmt: skip
+
+
+def chain(changes: Sequence[float], half: float = HALF) -> list[Point]:
+    """Make nights of which each measures the commit of the night before, as HEAD~1."""
+    return [point(at, each, f"c{at}", f"c{at + 1}", half) for at, each in enumerate(changes)]
+
+
+def test_what_each_night_hides_adds_up_along_a_reference_that_moves() -> None:
+    slow = series(chain([0.02, 0.021, 0.022, 0.023, 0.024, 0.026]))
+    whole = 1.02 * 1.021 * 1.022 * 1.023 * 1.024 * 1.026
+    assert levels(slow).values[-1] == pytest.approx(math.log(whole))
+    [step] = steps_of(slow)
+    assert (step.of, step.change > 0.05) == ("change", True)
+
+
+def test_the_doubt_of_a_chain_grows_with_the_root_of_its_length() -> None:
+    found = levels(series(chain([0.0] * 9)))
+    deviations = np.sqrt(np.diag(found.covariance))
+    assert deviations == pytest.approx(deviations[0] * np.sqrt(np.arange(1, 10)), rel=1e-6)
+    assert deviations[0] == pytest.approx(HALF / 1.96, rel=1e-3)
+    last, before = np.eye(9)[8], np.eye(9)[7]
+    assert found.total(last - before) == pytest.approx((0.0, deviations[0]), abs=1e-12)
+
+
+def test_against_a_commit_that_stays_levels_are_the_changes_and_differences_are_no_ratios() -> None:
+    found = levels(series([point(at, 0.01 * at, "base", "same") for at in range(4)]))
+    assert np.expm1(found.values) == pytest.approx([0.0, 0.01, 0.02, 0.03])
+    assert found.covariance[0, 1] == 0
+    found = levels(series(chain([2.0, 3.0], 1.0), scale="difference"))
+    assert found.values == pytest.approx([2.0, 5.0])
+    assert levels(series([point(0, None)])).nights == ()
+    assert not moves(series([point(0, None)]))
+
+
+def test_an_anchor_ties_the_ends_of_a_chain() -> None:
+    nights = series(chain([0.01] * 9))
+    free = levels(nights)
+    anchored = levels(nights, [point(8, 0.0, "c0", "c9")])
+    assert 0 < anchored.values[-1] < free.values[-1] / 5, "one distance weighs more than nine"
+    assert anchored.covariance[-1, -1] < free.covariance[-1, -1] / 5
+    other = levels(nights, [point(8, 0.0, "elsewhere", "c99")])
+    assert other.values == pytest.approx(free.values), "what hangs together with nothing is nothing"
+
+
+def test_two_ways_to_a_commit_are_weighed_by_their_doubt() -> None:
+    twice = [*chain([0.0]), point(1, 0.03, "c0", "c1", HALF / 2), point(2, 0.0, "c1", "c2")]
+    expected = 4 / 5 * math.log1p(0.03)
+    assert levels(series(twice)).values == pytest.approx([expected] * 3, rel=0.02)
+
+
+@given(some.permutations(range(6)))
+def test_only_commits_make_the_chain(order: list[int]) -> None:
+    whole = chain([0.02, -0.01, 0.03, 0.0, 0.01, 0.02])
+    found = levels(series([whole[at] for at in order]))
+    places = [float(found.values[order.index(at)]) for at in range(6)]
+    links = [math.log1p(each) for each in (-0.01, 0.03, 0.0, 0.01, 0.02)]
+    assert np.diff(places) == pytest.approx(links)
+
+
+NIGHTS = chain([0.02] * 5)
+UNKNOWN = replace(NIGHTS[2], change=None, low=None, high=None)
+DIRTY = replace(NIGHTS[1], commit="c2-dirty")
+
+
+@pytest.mark.parametrize(
+    ("points", "connected"),
+    [
+        # What is not connected with the last night is a gap.
+        ([NIGHTS[0], NIGHTS[1], NIGHTS[4]], (2,)),
+        ([NIGHTS[0], NIGHTS[2], NIGHTS[3]], (1, 2)),
+        ([*NIGHTS[:2], UNKNOWN], (0, 1)),
+        # Files that are no commit are the night's own, and no link.
+        ([NIGHTS[0], DIRTY], (0, 1)),
+        ([NIGHTS[0], DIRTY, NIGHTS[2]], (2,)),
+        ([point(0, 0.5, "c1", "c1"), point(1, 0.1, "c2", "c2")], (1,)),
+    ],
+)
+def test_commits_connect_nights_with_the_last_one(
+    points: list[Point], connected: tuple[int, ...]
+) -> None:
+    assert levels(series(points)).nights == connected
+
+
+def test_a_circle_of_commits_is_solved_and_the_same_code_is_no_distance() -> None:
+    found = levels(series([*chain([0.02, 0.02]), point(2, -0.01, "c2", "c0")]))
+    assert np.isfinite(found.values).all()
+    assert found.values[-1] == 0
+    nights = [*chain([0.02]), point(1, 0.5, "c1", "c1")]
+    assert levels(series(nights)).values == pytest.approx([math.log1p(0.02)] * 2)
+
+
+def test_nights_that_differ_more_than_their_pairs_show_are_less_certain() -> None:
+    def variance(points: list[Point]) -> float:
+        return float(levels(series(points)).covariance[-1, -1])
+
+    assert variance(chain([0.0] * 8, 0.001)) < 1e-4
+    scattered = chain([0.03, -0.03] * 4, 0.001)
+    assert variance(scattered) > 8 * 0.02**2
+    assert variance(scattered[:3]) < 1e-5, "of three nothing is known"
+    without = [*chain([0.0] * 3), point(3, 0.5, "c3", "c4", None)]
+    assert variance(without) > 0.9**2, "a change without an interval says next to nothing"
+
+
+def test_a_chain_of_equal_nights_wanders_and_has_no_step() -> None:
+    found = 0
+    for seed in range(100):
+        source = random.Random(seed)
+        nights = chain([source.gauss(0, 0.007) for _ in range(30)], half=0.0137)
+        found += len(steps_of(series(nights)))
+    assert found <= 1
+
+
+def test_a_step_of_a_chain_and_one_against_a_commit_that_stays_are_found_alike() -> None:
+    moving = steps_of(series(chain([0.0] * 5 + [0.06] + [0.0] * 4)))
+    stays = steps_of(series([point(at, 0.06 * (at >= 5), "base", f"c{at}") for at in range(10)]))
+    for found in (moving, stays):
+        [step] = found
+        assert (step.index, step.of, step.before) == (5, "change", pytest.approx(0.0, abs=1e-9))
+        assert step.after == pytest.approx(0.06, abs=1e-6)
