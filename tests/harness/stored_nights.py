@@ -1,13 +1,11 @@
-"""Nights as a history keeps them, made of literal values, and processes that write them."""
+"""Nights as a history keeps them, made of literal values, and what is said past its store."""
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, create_engine, event, text
 
 from tracekit.base.recording import Overhead
 from tracekit.machine.state import State
@@ -20,7 +18,7 @@ from tracekit.nightly.history.night import (
     Pair,
     TracedFinding,
 )
-from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.history.store.place import place
 
 ENVIRONMENT = {"chip": "Apple M1", "cores": 8, "os": "macOS 26.0", "mlx": "0.32.0"}
 PARAMETERS = {"batch": 8, "dtype": "float16"}
@@ -46,19 +44,21 @@ def pair_of(
     )  # fmt: skip
 
 
-def judged_of(metric: str = "step_p50", **more: object) -> Judged:
+def judged_of(metric: str = "step_p50", **more: Any) -> Judged:
     """Make a judgement of a time that got worse by a tenth."""
-    known: dict[str, object] = {"unit": "ns", "better": "lower", "outcome": Outcome.REGRESSION}
-    known |= {"candidate": 110.0, "reference": 100.0, "change": 0.1, "low": 0.08, "high": 0.12}
-    known |= {"expected": 0.0, "pairs": 2, "reproduced": True, "reason": "It is slower."}
-    return Judged(metric, **(known | more))  # type: ignore[arg-type]
+    made = Judged(
+        metric, "ns", "lower", outcome=Outcome.REGRESSION, candidate=110.0, reference=100.0,
+        change=0.1, low=0.08, high=0.12, expected=0.0, pairs=2, reproduced=True,
+        reason="It is slower.",
+    )  # fmt: skip
+    return replace(made, **more)
 
 
 def entry_of(
     capture: str = "decode",
     pairs: Sequence[Pair] = (pair_of(1), pair_of(2, 111.0)),
     judged: Sequence[Judged] = (judged_of(),),
-    **more: object,
+    **more: Any,
 ) -> Entry:
     made = Entry(
         capture, "w1",
@@ -68,11 +68,11 @@ def entry_of(
         Outcome.REGRESSION, "step_p50 is slower.", Overhead(0.02, 0.01, 20, 20),
         "The quick grid agrees.", "gpu",
     )  # fmt: skip
-    return replace(made, **more)  # type: ignore[arg-type]
+    return replace(made, **more)
 
 
 def night_of(
-    day: int = 1, entries: Sequence[Entry] = (entry_of(),), *, tail: str = "abcd", **more: object
+    day: int = 1, entries: Sequence[Entry] = (entry_of(),), *, tail: str = "abcd", **more: Any
 ) -> Night:
     """Make the night of a day of March 2026."""
     name, day_of = f"2026-03-{day:02d}T02-30-00-{tail}", f"2026-03-{day:02d}T02"
@@ -81,31 +81,18 @@ def night_of(
         f"{day_of}:55:00.000+00:00", "1a2b3c4", tuple(entries), Outcome.REGRESSION,
         "decode: step_p50 is slower.", folder=name,
     )  # fmt: skip
-    return replace(made, **more)  # type: ignore[arg-type]
+    return replace(made, **more)
 
 
-def numbered(number: int) -> Night:
-    """Make one of many nights, each with values of its own."""
-    entry = entry_of(pairs=[pair_of(place, 100.0 + number) for place in range(1, 4)])
-    day, tail = number % 28 + 1, f"n{number:04d}"
-    return night_of(day, (entry,), tail=tail)
-
-
-def append_all(url: str, numbers: Sequence[int], acknowledged: Path, patience: float = 30) -> None:
-    """Add nights, and write a line for each that was acknowledged: its number, and if it was new.
-
-    Runs in a process of its own, which others may kill at any moment.
-    """
-    log = os.open(acknowledged, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    with Store.open(url, patience=patience) as store:
-        for number in numbers:
-            new = store.append(numbered(number))
-            os.write(log, f"{number} {int(new)}\n".encode())
-
-
-def open_once(url: str) -> None:
-    with Store.open(url):
-        pass
+def sql(url: str, statement: str) -> list[Any]:
+    """Say something to a history's database past its store, as a person with a tool does."""
+    engine = create_engine(place(url))
+    try:
+        with engine.begin() as connection:
+            done = connection.execute(text(statement))
+            return [tuple(row) for row in done] if done.returns_rows else []
+    finally:
+        engine.dispose()
 
 
 class Cut(Exception):  # noqa: N818  it stands for the process's end

@@ -1,9 +1,10 @@
-"""What a history keeps, and how it is asked for; the same on both databases."""
+"""What a history keeps, how it is asked for, and what of each night is a point of which series."""
 
 import re
-from collections.abc import Callable
+import resource
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import exp, log
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,21 +13,22 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import text
+from sqlalchemy import insert, text
 
-from stored_nights import entry_of, judged_of, night_of, pair_of
-from tracekit.base.errors import InputError, UsageError
-from tracekit.nightly.history.night import Night, Outcome, Pair
-from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.history.store.documents import judgement_rows, moment
-from tracekit.nightly.history.store.schema import METADATA
+from played_nights import Played
+from stored_nights import ENVIRONMENT, entry_of, judged_of, night_of, pair_of, sql
+from tracekit.base.errors import InputError, RecordingError, TracekitError, UsageError
+from tracekit.base.recording import save
+from tracekit.nightly.history.night import Described, Judged, Night, Outcome, Pair
+from tracekit.nightly.history.steps import Point, Series
+from tracekit.nightly.history.store.documents import cut_short, judgement_rows, moment, night_in
+from tracekit.nightly.history.store.schema import METADATA, NIGHTS
 from tracekit.nightly.history.store.store import Store
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "keep-a-history.md"
-Say = Callable[[str], list[Any]]
 
 
-def test_a_night_is_kept_once_and_comes_back_as_it_was(store: Store, sql: Say) -> None:
+def test_a_night_is_kept_once_and_comes_back_as_it_was(store: Store, url: str) -> None:
     assert store.append(night_of(1))
     document = msgspec.to_builtins(night_of(1))
     del document["warnings"]  # what a later tracekit adds has a default
@@ -35,21 +37,24 @@ def test_a_night_is_kept_once_and_comes_back_as_it_was(store: Store, sql: Say) -
     with pytest.raises(InputError, match="has another night 2026-03-01T02-30-00-abcd already"):
         store.append(night_of(1, reason="something else"))
     assert store.nights() == [night_of(1)]
-    assert sql("SELECT plan, machine, outcome, started FROM nights") == [
+    assert sql(url, "SELECT plan, machine, outcome, started FROM nights") == [
         ("nightly", "mini", "regression", "2026-03-01T02:30:00.000+00:00")
     ]
-    assert sql("SELECT capture, work, metric, candidate, outcome, gated FROM judgements") == [
+    assert sql(url, "SELECT capture, work, metric, candidate, outcome, gated FROM judgements") == [
         ("decode", "w1", "step_p50", 110.0, "regression", True)
     ]
     (query,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert sql(query.strip().rstrip(";")) == [
+    assert sql(url, query.strip().rstrip(";")) == [
         ("2026-03-01T02:30:00.000+00:00", "decode", "w1", "step_p50", 110.0)
     ]
 
 
-@pytest.mark.parametrize(
-    ("asked", "days"),
-    [
+def test_nights_are_asked_for_by_what_they_are(store: Store) -> None:
+    store.append(night_of(4))
+    store.append(night_of(2, machine="studio"))
+    store.append(night_of(3, plan="weekly", outcome=Outcome.FAILED))
+    store.append(night_of(1))
+    asked: list[tuple[dict[str, Any], str]] = [
         ({"plan": "weekly"}, "3"),
         ({"outcome": Outcome.FAILED}, "3"),
         ({"since": "2026-03-02T04:30:00+02:00"}, "234"),
@@ -57,95 +62,103 @@ def test_a_night_is_kept_once_and_comes_back_as_it_was(store: Store, sql: Say) -
         ({"since": datetime(2026, 3, 3, tzinfo=UTC), "until": "2026-03-04"}, "3"),
         ({"plan": "nightly", "machine": "mini"}, "14"),
         ({"limit": 2}, "34"),
-    ],
-)
-def test_nights_are_asked_for_by_what_they_are(
-    store: Store, asked: dict[str, Any], days: str
-) -> None:
-    store.append(night_of(4))
-    store.append(night_of(2, machine="studio"))
-    store.append(night_of(3, plan="weekly", outcome=Outcome.FAILED))
-    store.append(night_of(1))
-    assert "".join(night.id[9] for night in store.nights(**asked)) == days
+    ]
+    for wanted, days in asked:
+        assert "".join(night.id[9] for night in store.nights(**wanted)) == days, wanted
     with pytest.raises(InputError, match="'yesterday' is no time"):
         store.nights(since="yesterday")
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ("2026-03-01T02:30:00.123456Z", "2026-03-01T02:30:00.123+00:00"),
-        ("2026-02-28T19:30:00-07:00", "2026-03-01T02:30:00.000+00:00"),
-        ("2026-03-01T02:30:00", "2026-03-01T02:30:00.000+00:00"),
-        ("2026-03-01", "2026-03-01T00:00:00.000+00:00"),
-        (datetime(2026, 3, 1, 2, 30, tzinfo=UTC), "2026-03-01T02:30:00.000+00:00"),
-    ],
-)
-def test_times_are_text_that_sorts_by_time(given: str | datetime, found: str) -> None:
-    assert moment(given) == found
+def test_a_night_is_named_by_id_beginning_folder_or_latest(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no night 'latest'"):
+        store.night("latest")
+    for day in (12, 1, 2, 3, 4, 5, 6):
+        store.append(night_of(day))
+    save(tmp_path / "night.json", night_of(1))
+    for name in ("latest", "2026-03-12"):
+        assert store.night(name) == night_of(12)
+    for name in (night_of(1).id, str(tmp_path), str(tmp_path / "night.json")):
+        assert store.night(name) == night_of(1)
+    with pytest.raises(UsageError, match=r"Several nights begin with '2026-03-0': .*, …"):
+        store.night("2026-03-0")
+    for name in ("2026-04", "", "%", "_026-03-12", "no/such/folder"):
+        with pytest.raises(UsageError, match="The history has no night"):
+            store.night(name)
+
+
+def test_times_are_text_that_sorts_by_time() -> None:
+    utc = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
+    for same in (utc, "2026-02-28T19:30:00-07:00", "2026-03-01T02:30:00"):
+        assert moment(same) == "2026-03-01T02:30:00.000+00:00"
+    assert moment("2026-03-01T02:30:00.123456Z") == "2026-03-01T02:30:00.123+00:00"
+    assert moment("2026-03-01") == "2026-03-01T00:00:00.000+00:00"
 
 
 def test_a_judgement_has_what_was_measured_beside_what_was_judged() -> None:
     judged = judged_of(change=0.02, expected=0.08, baseline="n0")
-
-    def row(*pairs: Pair) -> dict[str, Any]:
-        (found,) = judgement_rows(night_of(1, [entry_of(pairs=pairs, judged=[judged])]))
-        assert (found["change"], found["expected"], found["baseline"]) == (0.02, 0.08, "n0")
-        return found
-
-    names = ("measured", "measured_low", "measured_high", "least", "most")
-    tenth = [pytest.approx(0.1)] * 3
-    many = row(*(pair_of(number) for number in range(1, 8)))
-    assert [many[name] for name in names] == [*tenth, 110.0, 110.0]
-    assert [row()[name] for name in names] == [None] * 5
-    none = row(pair_of(1, 0.0), pair_of(2, -5.0))
-    assert [none[name] for name in names] == [None, None, None, -5.0, 0.0]
+    names = ("change", "expected", "baseline", "measured", "measured_low", "measured_high")
+    for pairs, measured, extremes in (
+        ([pair_of(number) for number in range(1, 8)], [pytest.approx(0.1)] * 3, (110.0, 110.0)),
+        ([], [None] * 3, (None, None)),
+        ([pair_of(1, 0.0), pair_of(2, -5.0)], [None] * 3, (-5.0, 0.0)),
+    ):
+        (row,) = judgement_rows(night_of(1, [entry_of(pairs=pairs, judged=[judged])]))
+        assert [row[name] for name in names] == [0.02, 0.08, "n0", *measured]
+        assert (row["least"], row["most"]) == extremes
 
 
 def test_every_value_is_kept_raw_with_what_it_is_of(store: Store) -> None:
     dirty = pair_of(2, 300.0, contaminated=("the load was 3.1", "on battery"))
     store.append(night_of(1, [entry_of(pairs=[pair_of(1), dirty])]))
     found = list(store.samples(capture="decode", metric="step_p50"))
-    assert [tuple(row[name] for name in ("pair", "side", "turn", "value")) for row in found] == [
-        *((1, "candidate", 0, 109.0), (1, "candidate", 1, 111.0)),
-        *((1, "reference", 0, 99.0), (1, "reference", 1, 101.0)),
-        *((2, "candidate", 0, 299.0), (2, "candidate", 1, 301.0)),
-        *((2, "reference", 0, 99.0), (2, "reference", 1, 101.0)),
+    names = ("pair", "side", "turn", "value", "counted", "reason")
+    why = "the load was 3.1; on battery"
+    assert [tuple(row[name] for name in names) for row in found] == [
+        *((1, "candidate", 0, 109.0, True, ""), (1, "candidate", 1, 111.0, True, "")),
+        *((1, "reference", 0, 99.0, True, ""), (1, "reference", 1, 101.0, True, "")),
+        *((2, "candidate", 0, 299.0, False, why), (2, "candidate", 1, 301.0, False, why)),
+        *((2, "reference", 0, 99.0, False, why), (2, "reference", 1, 101.0, False, why)),
     ]
-    assert [row["counted"] for row in found] == [True] * 4 + [False] * 4
-    assert {row["reason"] for row in found} == {"", "the load was 3.1; on battery"}
-    of_night = {name: found[0][name] for name in ("machine", "plan", "capture", "work")}
-    assert [*of_night.values()] == ["mini", "nightly", "decode", "w1"]
-    assert list(store.samples(metric="other")) == []
-    assert list(store.samples(since="2026-03-02")) == []
+    of_night = [found[0][name] for name in ("machine", "plan", "capture", "work")]
+    assert of_night == ["mini", "nightly", "decode", "w1"]
+    for other in ({"metric": "other"}, {"capture": "other"}, {"since": "2026-03-02"}):
+        assert list(store.samples(**other)) == []
 
 
-@pytest.mark.parametrize(
-    ("night", "words"),
-    [
+def test_what_no_document_can_hold_is_refused_in_words(store: Store, url: str) -> None:
+    for night, words in (
         (night_of(1, [entry_of(pairs=[pair_of(1, float("nan"))])]), "got `null`"),
         (night_of(1, [entry_of(pairs=[pair_of(1, float("inf"))])]), "got `null`"),
         (night_of(1, reason="\udc80"), "surrogates not allowed"),
         (night_of(1, environment={"chip": {1, 2}, 3: object()}), "unsupported"),
         (night_of(1, started="at night"), "'at night' is no time"),
-    ],
-    ids=["nan", "infinite", "surrogate", "object", "time"],
-)
-def test_what_no_document_can_hold_is_refused_in_words(
-    store: Store, sql: Say, night: Night, words: str
-) -> None:
-    with pytest.raises(InputError, match=words):
-        store.append(night)
-    assert sql("SELECT count(*) FROM nights") == [(0,)]
-
-
-def test_text_with_a_nul_is_kept(store: Store, sql: Say) -> None:
-    night = night_of(
-        1, [entry_of("f\0g", reason="a\0b")], reason="c\0d", environment={"chip": "e\0"}
-    )
+    ):
+        with pytest.raises(InputError, match=words):
+            store.append(night)
+    assert sql(url, "SELECT count(*) FROM nights") == [(0,)]
+    zeros = {"reason": "c\0d", "environment": {"chip": "e\0"}}
+    night = night_of(1, [entry_of("f\0g", reason="a\0b")], **zeros)
     store.append(night)
-    assert store.nights() == [night]
-    assert sql("SELECT capture FROM judgements") == [("f\N{REPLACEMENT CHARACTER}g",)]
+    assert store.nights() == [night], "a text with a NUL is kept"
+    assert sql(url, "SELECT capture FROM judgements") == [("f\N{REPLACEMENT CHARACTER}g",)]
+
+
+def test_a_night_of_a_newer_format_is_a_point_and_is_not_read(store: Store) -> None:
+    newer = msgspec.json.decode(msgspec.json.encode(night_of(2))) | {"format": 99}
+    newer["entries"][0] |= {"pairs": "otherwise", "judged": {}}
+    store.append(night_of(1))
+    row = {"id": newer["id"], "plan": "nightly", "machine": "mini", "outcome": "failed"}
+    row |= {"started": newer["started"], "document": msgspec.json.encode(newer).decode()}
+    with store.database.writing() as connection:
+        connection.execute(insert(NIGHTS).values(row))
+    assert len(store.series()) == 1, "what prune asks for"
+    with pytest.raises(InputError, match=r"cannot be read|has format 99"):
+        store.nights()
+    with store.database.writing() as connection:
+        other = row | {"id": "other", "document": '{"outcome": "later"'}
+        connection.execute(insert(NIGHTS).values(other))
+    with pytest.raises(InputError, match="The night other cannot be read"):
+        store.series()
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -170,13 +183,12 @@ def test_any_words_and_numbers_come_back_as_they_were(
     assert sqlite_store.night(night.id) == night
 
 
-def test_nothing_is_changed_removed_or_replaced_even_by_hand(store: Store, sql: Say) -> None:
+def test_nothing_is_changed_removed_or_replaced_even_by_hand(store: Store, url: str) -> None:
     store.append(night_of(1))
     store.accept("latest", [], "for good")
     store.pin("latest", "to look at")
     store.missed("nightly", "mini", "2026-03-02T02:30:00+00:00", "asleep")
-    rows = {name: f"SELECT * FROM {name}" for name in METADATA.tables}  # noqa: S608
-    before = {name: sql(select) for name, select in rows.items()}
+    before = [sql(url, f"SELECT * FROM {name}") for name in METADATA.tables]  # noqa: S608
     columns = "missed_nights (plan, machine, due, reason)"
     known = "SELECT plan, machine, due, 'awake' FROM missed_nights WHERE plan <> ''"
     again = "ON CONFLICT (plan, machine, due) DO UPDATE SET reason = 'awake'"
@@ -192,38 +204,154 @@ def test_nothing_is_changed_removed_or_replaced_even_by_hand(store: Store, sql: 
             store.database.writing() as connection,
         ):
             connection.execute(statement)
-    assert {name: sql(select) for name, select in rows.items()} == before
-    assert all(before.values())
+    assert [sql(url, f"SELECT * FROM {name}") for name in METADATA.tables] == before  # noqa: S608
+    assert all(before)
 
 
-def test_a_night_that_was_missed_is_known_once(store: Store) -> None:
-    due = "2026-03-02T02:30:00+00:00"
-    assert store.missed("nightly", "mini", due, "asleep")
-    assert not store.missed("nightly", "mini", "2026-03-02T03:30:00+01:00", "off")
-    assert store.missed("nightly", "studio", due, "asleep")
-    assert store.missed("nightly", "mini", "2026-03-01T02:30:00+00:00", "off")
-    assert store.missed_nights() == [
-        Missed("nightly", "mini", "2026-03-01T02:30:00.000+00:00", "off"),
-        Missed("nightly", "mini", "2026-03-02T02:30:00.000+00:00", "asleep"),
-        Missed("nightly", "studio", "2026-03-02T02:30:00.000+00:00", "asleep"),
+def test_a_point_says_what_the_night_says(store: Store) -> None:
+    pairs = [pair_of(number, 100.0 + number) for number in range(1, 11)]
+    dirty = pair_of(11, 900.0, contaminated=("the load was 3.1",))
+    against = Described("sdpa", commit="9f9f9f9")
+    store.append(night_of(1, [entry_of(pairs=[*pairs, dirty], reference=against)]))
+    (series,) = store.series()
+    (point,) = series.points
+    assert replace(series, points=()) == Series(
+        "mini", "nightly", "decode", "w1", "step_p50", "ns", "lower"
+    )
+    known = replace(point, change=None, low=None, high=None)
+    assert known == Point(
+        "2026-03-01T02-30-00-abcd", "2026-03-01T02:30:00.000+00:00", 110.0, 100.0,
+        least=101.0, most=110.0, pairs=2, outcome=Outcome.REGRESSION, reason="It is slower.",
+        night_outcome=Outcome.REGRESSION, commit="1a2b3c4", environment=ENVIRONMENT,
+        folder="2026-03-01T02-30-00-abcd", reference_commit="9f9f9f9",
+    )  # fmt: skip
+    # The middle of all means of two logarithms of ratios, by hand.
+    logs = [log(1.0 + number / 100) for number in range(1, 11)]
+    means = sorted((first + other) / 2 for at, first in enumerate(logs) for other in logs[at:])
+    assert point.change == pytest.approx(exp(means[27]) - 1)
+    assert (point.low or 0) < (point.change or 0) < (point.high or 0)
+
+
+SHARE = pair_of(metric="share", candidate=3.5, reference=3.0, traced=True)
+TEN = [pair_of(number) for number in range(1, 11)]
+ALONE = [replace(pair_of(number), reference={}) for number in (1, 2)]
+FOLLOWED: dict[str, Any] = dict.fromkeys(("reference", "change", "low", "high", "outcome"))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "judged", "change", "extremes"),
+    [
+        # What was expected is not taken off, and traced pairs come behind untraced ones.
+        (TEN, judged_of(change=0.0, expected=0.1, baseline="other"), 0.1, (110.0, 110.0)),
+        ([pair_of(1, 120.0), pair_of(1, 500.0, 450.0, traced=True)], judged_of(), 0.2,
+         (120.0, 120.0)),
+        ([SHARE], judged_of("share", unit="ratio", scale="difference"), 0.5, (3.5, 3.5)),
+        (ALONE, judged_of(gated=False, **FOLLOWED), None, (110.0, 110.0)),
+    ],
+)  # fmt: skip
+def test_a_point_has_the_measured_change(
+    sqlite_store: Store, pairs: list[Pair], judged: Judged, change: float | None, extremes: Any
+) -> None:
+    sqlite_store.append(night_of(1, [entry_of(pairs=pairs, judged=[judged])]))
+    (point,) = sqlite_store.series()[0].points
+    assert point.change == (None if change is None else pytest.approx(change))
+    assert (point.least, point.most) == extremes
+
+
+LOST: dict[str, Any] = {"outcome": Outcome.FAILED, "entries": ()}
+TWO = [judged_of("step_p50"), judged_of("aaa")]
+BOTH = [night_of(1, [entry_of("decode", judged=TWO), entry_of("prefill")]),
+        night_of(2, [entry_of("prefill")])]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("nights", "asked", "found"),
+    [
+        ([night_of(1), night_of(2), night_of(3, [entry_of(work="w2")])], {},
+         ["decode w1 step_p50 12", "decode w2 step_p50 3"]),
+        (BOTH, {"metric": "aaa"}, ["decode w1 aaa 1"]),
+        (BOTH, {"capture": "prefill"}, ["prefill w1 step_p50 12"]),
+        (BOTH, {"machine": "studio"}, []),
+        (BOTH, {"plan": "nightly", "since": "2026-03-02"}, ["prefill w1 step_p50 2"]),
+        (BOTH, {"until": "2026-03-02", "metric": "step_p50"},
+         ["decode w1 step_p50 1", "prefill w1 step_p50 1"]),
+        ([night_of(1), night_of(2, machine="studio"), night_of(3, plan="weekly")], {},
+         [f"decode w1 step_p50 {day}" for day in (1, 2, 3)]),
+        ([night_of(1), night_of(2, [entry_of(judged=TWO)])], {},
+         ["decode w1 step_p50 12", "decode w1 aaa 2"]),
+        # A night that failed is a point of the work that was done then.
+        ([night_of(1, **LOST), night_of(2), night_of(3, **LOST),
+          night_of(4, [entry_of(work="w2")]), night_of(5, **LOST)], {},
+         ["decode w1 step_p50 23", "decode w2 step_p50 45"]),
+    ],
+)  # fmt: skip
+def test_which_nights_are_points_of_which_series(
+    sqlite_store: Store, nights: list[Night], asked: dict[str, Any], found: list[str]
+) -> None:
+    for night in nights:
+        sqlite_store.append(night)
+    assert [
+        f"{each.capture} {each.work} {each.metric} " + "".join(at.night[9] for at in each.points)
+        for each in sqlite_store.series(**asked)
+    ] == found
+
+
+def test_a_night_that_failed_is_a_point_that_says_why(sqlite_store: Store) -> None:
+    failed = entry_of(judged=(), outcome=Outcome.FAILED, reason="Parity failed.")
+    ok: dict[str, Any] = {"outcome": Outcome.OK}
+    for night in (
+        night_of(1),
+        night_of(2, [failed], outcome=Outcome.FAILED, reason="decode: Parity failed."),
+        night_of(3, **LOST, reason="No disk."),
+        night_of(4, [], **ok, partial=True, reason="The budget was spent."),
+        night_of(5, [], **ok, reason="decode is not in the plan any more."),
+        night_of(6, [entry_of(judged=[judged_of(threshold=0.5, gated=False)])]),
+    ):
+        sqlite_store.append(night)
+    (series,) = sqlite_store.series()
+    assert (series.threshold, series.gated) == (0.5, False), "as the last night was judged"
+    assert [(point.night[9], point.value, point.reason) for point in series.points] == [
+        *(("1", 110.0, "It is slower."), ("2", None, "Parity failed."), ("3", None, "No disk.")),
+        *(("4", None, "The budget was spent."), ("6", 110.0, "It is slower.")),
     ]
-    asked = {"machine": "mini", "plan": "nightly", "since": due}, {"until": due}, {"plan": "w"}
-    found = [[each.reason for each in store.missed_nights(**each)] for each in asked]
-    assert found == [["asleep"], ["off"], []]
+    assert series.points[1].night_outcome is Outcome.FAILED
 
 
-def test_pins_come_and_go_and_all_of_it_is_kept(store: Store, sql: Say, tmp_path: Path) -> None:
-    store.append(night_of(1))
-    for name, reason, words in (("latest", " ", "needs a reason"), ("no", "x", "no night 'no'")):
-        with pytest.raises(UsageError, match=words):
-            store.pin(name, reason)
-    assert store.pin("2026-03-01", "odd") == "2026-03-01T02-30-00-abcd"
-    assert store.pin(str(tmp_path), "mine") == str(tmp_path.resolve())
-    assert store.pinned() == {"2026-03-01T02-30-00-abcd", str(tmp_path.resolve())}
-    store.pin("latest", "", pinned=False)
-    with pytest.raises(UsageError, match="is not pinned"):
-        store.pin("latest", "", pinned=False)
-    assert store.pinned() == {str(tmp_path.resolve())}
-    assert sql("SELECT pinned, reason FROM pins ORDER BY number") == [
-        (True, "odd"), (True, "mine"), (False, ""),
-    ]  # fmt: skip
+def test_a_night_whose_process_was_killed_failed_unless_it_had_found_a_regression() -> None:
+    begun = night_of(1, ended="", outcome=None, reason="")
+    cut = cut_short(begun)
+    assert (cut.partial, cut.outcome) == (True, Outcome.REGRESSION)
+    assert "killed, or the machine went down" in cut.reason
+    good = replace(begun, entries=(entry_of(outcome=None),))
+    assert cut_short(good).outcome is Outcome.FAILED
+    assert cut_short(night_of(1)) == night_of(1), "one that ended is as it was"
+
+
+@pytest.mark.processes
+def test_a_history_that_is_removed_or_a_disk_that_is_full_while_a_night_runs(
+    played: Played,
+) -> None:
+    """Nothing measured is lost: what was written last stays whole, and the next night adds it."""
+    played.begin('revision = "FIRST"')
+    file = played.top / "nights" / "history.db"
+    first = played.night(1.0)
+    limit, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 10, most))  # less than a document has
+    try:
+        with pytest.raises(RecordingError, match=r"night\.json cannot be written: File too large"):
+            played.night(1.0, keep=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+    cut = night_in(max(file.parent.glob("*/night.json")).parent)
+    assert cut is not None
+    assert 0 < len(cut.entries[0].pairs) < 10
+    assert not list(file.parent.rglob("*unfinished*"))
+    save(file.parent / cut.id / "night.json", replace(cut, kept=True))
+    with pytest.raises(TracekitError, match="What the night found: OK"):
+        played.night(1.0, progress=lambda _: file.unlink(missing_ok=True))
+    last = played.night(1.0)
+    with Store.open(str(file), make=False) as store:
+        known = {night.id: night for night in store.nights()}
+    assert len(known) == 4
+    assert {first.id, last.id} < known.keys()
+    assert known[cut.id] == cut_short(replace(cut, kept=True))

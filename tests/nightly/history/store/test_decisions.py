@@ -1,17 +1,16 @@
-"""Baselines: accepted with a reason, never silently; and how nights are named for it."""
+"""What people decide: baselines, accepted with a reason, never silently; pins; missed nights."""
 
 from dataclasses import replace
 from math import log
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from stored_nights import entry_of, judged_of, night_of, pair_of
+from stored_nights import entry_of, judged_of, night_of, pair_of, sql
 from tracekit.base.errors import UsageError
-from tracekit.nightly.history.night import Entry, Night, Outcome
-from tracekit.nightly.history.store.documents import cut_short
+from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome
+from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.history.store.store import Store
 
 AT = "2026-03-09T08:00:00.000+00:00"
@@ -24,11 +23,11 @@ def test_what_is_accepted_are_the_changes_of_pairs_that_count(store: Store) -> N
     decode = entry_of(pairs=[pair_of(1, 110.0), pair_of(2, 120.0), HOT])
     store.append(night_of(1, [decode, share]))
     (accepted, difference), refused = store.accept("latest", [], " to be safe ", AT, who="ada")
-    known = (accepted.night, accepted.capture, accepted.work, accepted.at, accepted.reason)
-    assert known == (night_of(1).id, "decode", "w1", AT, "to be safe")
-    assert (accepted.who, refused) == ("ada", [])
-    assert accepted.changes["step_p50"] == pytest.approx((log(1.1), log(1.2)))
-    assert difference.changes == {"share": (0.5,)}
+    assert accepted == Accepted(
+        night_of(1).id, "decode", "w1", AT, "to be safe",
+        {"step_p50": pytest.approx((log(1.1), log(1.2)))}, "ada",
+    )  # fmt: skip
+    assert (difference.changes, refused) == ({"share": (0.5,)}, [])
     assert store.accepted("mini", "decode", "w1") == accepted
     assert store.acceptances() == [accepted, difference]
 
@@ -44,15 +43,16 @@ def test_nights_of_the_same_work_are_taken_together(store: Store) -> None:
     assert accepted.changes == {"step_p50": pytest.approx(changes)}
 
 
-def test_metrics_that_not_all_nights_have_are_not_accepted(store: Store) -> None:
+def test_metrics_that_not_all_nights_have_are_not_accepted(sqlite_store: Store) -> None:
     known = {"p50": (110.0,), "rate": (9.0,)}
     pair = replace(pair_of(), candidate=known, reference=known)
     for day, names in enumerate((("p50", "rate"), ("p50",), ("rate",)), 1):
-        store.append(night_of(day, [entry_of(pairs=[pair], judged=list(map(judged_of, names)))]))
-    (accepted,), _ = store.accept("2026-03-01", [], "fine", others=["2026-03-02"])
+        judged = [judged_of(name) for name in names]
+        sqlite_store.append(night_of(day, [entry_of(pairs=[pair], judged=judged)]))
+    (accepted,), _ = sqlite_store.accept("2026-03-01", [], "fine", others=["2026-03-02"])
     assert list(accepted.changes) == ["p50"]
     with pytest.raises(UsageError, match="the nights have no metric in common"):
-        store.accept("2026-03-02", [], "fine", others=["2026-03-03"])
+        sqlite_store.accept("2026-03-02", [], "fine", others=["2026-03-03"])
 
 
 OTHER = "did other work, or on another machine"
@@ -119,8 +119,8 @@ def test_the_last_one_holds_for_its_machine_capture_and_work_until_it_is_revoked
     for other in (("studio", "decode", "w1"), ("mini", "prefill", "w1"), ("mini", "decode", "w2")):
         assert store.accepted(*other) is None
     assert [len(store.acceptances(name)) for name in store.machines()] == [2, 0]
-    for captures, reason in (([], " "), (["prefill"], "hot")):
-        with pytest.raises(UsageError, match=r"needs a reason|in force"):
+    for captures, reason, words in (([], " ", "needs a reason"), (["prefill"], "hot", "in force")):
+        with pytest.raises(UsageError, match=words):
             store.revoke("2026-03-02", captures, reason)
     (revoked,) = store.revoke("2026-03-02", ["decode"], "it was hot", AT)
     assert (revoked.reason, revoked.changes) == ("revoked: it was hot", {})
@@ -134,28 +134,33 @@ def test_the_last_one_holds_for_its_machine_capture_and_work_until_it_is_revoked
     assert reasons == ["reason 1", "reason 2", "revoked: it was hot", "after all"]
 
 
-def test_a_night_is_named_by_id_beginning_folder_or_latest(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no night 'latest'"):
-        store.night("latest")
-    for day in (12, 1, 2, 3, 4, 5, 6):
-        store.append(night_of(day))
-    (tmp_path / "night.json").write_bytes(msgspec.json.encode(night_of(1)))
-    for name in ("latest", "2026-03-12"):
-        assert store.night(name) == night_of(12)
-    for name in (night_of(1).id, str(tmp_path), str(tmp_path / "night.json")):
-        assert store.night(name) == night_of(1)
-    with pytest.raises(UsageError, match=r"Several nights begin with '2026-03-0': .*, …"):
-        store.night("2026-03-0")
-    for name in ("2026-04", "", "%", "_026-03-12", "no/such/folder"):
-        with pytest.raises(UsageError, match="The history has no night"):
-            store.night(name)
+def test_a_night_that_was_missed_is_known_once(store: Store) -> None:
+    due = "2026-03-02T02:30:00+00:00"
+    assert store.missed("nightly", "mini", due, "asleep")
+    assert not store.missed("nightly", "mini", "2026-03-02T03:30:00+01:00", "off")
+    assert store.missed("nightly", "studio", due, "asleep")
+    assert store.missed("nightly", "mini", "2026-03-01T02:30:00+00:00", "off")
+    assert store.missed_nights() == [
+        Missed("nightly", "mini", "2026-03-01T02:30:00.000+00:00", "off"),
+        Missed("nightly", "mini", "2026-03-02T02:30:00.000+00:00", "asleep"),
+        Missed("nightly", "studio", "2026-03-02T02:30:00.000+00:00", "asleep"),
+    ]
+    asked = {"machine": "mini", "plan": "nightly", "since": due}, {"until": due}, {"plan": "w"}
+    found = [[each.reason for each in store.missed_nights(**each)] for each in asked]
+    assert found == [["asleep"], ["off"], []]
 
 
-def test_a_night_whose_process_was_killed_failed_unless_it_had_found_a_regression() -> None:
-    begun = night_of(1, ended="", outcome=None, reason="")
-    cut = cut_short(begun)
-    assert (cut.partial, cut.outcome) == (True, Outcome.REGRESSION)
-    assert "killed, or the machine went down" in cut.reason
-    good = replace(begun, entries=(entry_of(outcome=None),))
-    assert cut_short(good).outcome is Outcome.FAILED
-    assert cut_short(night_of(1)) == night_of(1), "one that ended is as it was"
+def test_pins_come_and_go_and_all_of_it_is_kept(store: Store, url: str, tmp_path: Path) -> None:
+    store.append(night_of(1))
+    for name, reason, words in (("latest", " ", "needs a reason"), ("no", "x", "no night 'no'")):
+        with pytest.raises(UsageError, match=words):
+            store.pin(name, reason)
+    night, folder = night_of(1).id, str(tmp_path.resolve())
+    assert [store.pin("2026-03-01", "odd"), store.pin(str(tmp_path), "mine")] == [night, folder]
+    assert store.pinned() == {night, folder}
+    store.pin("latest", "", pinned=False)
+    with pytest.raises(UsageError, match="is not pinned"):
+        store.pin("latest", "", pinned=False)
+    assert store.pinned() == {folder}
+    kept = sql(url, "SELECT pinned, reason FROM pins ORDER BY number")
+    assert kept == [(True, "odd"), (True, "mine"), (False, "")]

@@ -1,0 +1,367 @@
+"""A database that is refused, cut short, full, locked or of another version loses nothing."""
+
+import os
+import socket
+import sqlite3
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import psycopg
+import pytest
+from psycopg import errors
+from sqlalchemy import URL, event, inspect
+from sqlalchemy.exc import DBAPIError
+
+from postgresql import Server
+from stored_nights import Cut, cut_at, entry_of, night_of, sql
+from tracekit.base.errors import InputError, RecordingError, ToolError, TracekitError, UsageError
+from tracekit.nightly.history.night import Night
+from tracekit.nightly.history.store.database import as_error, database, require_tables
+from tracekit.nightly.history.store.documents import append
+from tracekit.nightly.history.store.place import file_of, place, shown
+from tracekit.nightly.history.store.schema import METADATA, VERSION_TABLE, VERSIONS
+from tracekit.nightly.history.store.store import Store
+
+SERVER = place("postgresql://ada:geheim77@db.local:5433/tracekit?sslpassword=other88")
+COUNT = "SELECT count(*) FROM nights"
+
+
+def refused(url: str, kind: type[TracekitError], words: str, *, make: bool = True) -> TracekitError:
+    """Open a history that is none; return what is said, which has no password."""
+    with pytest.raises(kind, match=words) as raised, Store.open(url, make=make) as store:
+        store.nights()
+    assert "geheim77" not in raised.value.message + raised.value.hint
+    return raised.value
+
+
+def test_what_a_database_refuses_is_said_in_its_first_words_and_without_a_password() -> None:
+    file = URL.create("sqlite", database="/nights/history.db")
+    for name, kind in (("FULL", RecordingError), ("NOTADB", InputError), ("CORRUPT", InputError)):
+        raised = sqlite3.OperationalError("the words.")
+        raised.sqlite_errorname = f"SQLITE_{name}"
+        error = as_error(DBAPIError("INSERT", {}, raised), file)
+        assert (type(error), error.exit_code, bool(error.hint)) == (kind, 3, True)
+        assert error.message == "/nights/history.db cannot be used as a history: the words."
+    said = "\ncannot resolve geheim77@db.local.\n\tIs the server running?\nAttempts failed\n"
+    error = as_error(DBAPIError("INSERT", {}, errors.ConnectionFailure(said)), SERVER)
+    used = "postgresql://db.local:5433/tracekit cannot be used as a history"
+    assert error.message == f"{used}: cannot resolve …@db.local."
+    silent = as_error(DBAPIError("INSERT", {}, psycopg.OperationalError()), SERVER)
+    assert silent.message == f"{used}: OperationalError."
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "is_shown"),
+    [
+        ("nights/history.db", "sqlite:///nights/history.db", "nights/history.db"),
+        ("sqlite:///nights/history.db", "sqlite:///nights/history.db", "nights/history.db"),
+        ("sqlite:////var/a?b.db", "sqlite:////var/a%3Fb.db", "/var/a?b.db"),
+        ("postgres://ada:x@localhost/t", "postgresql+psycopg://ada:***@localhost/t",
+         "postgresql://localhost/t"),
+        ("postgresql+psycopg://localhost:5433/t?sslmode=require",
+         "postgresql+psycopg://localhost:5433/t?sslmode=require", "postgresql://localhost:5433/t"),
+    ],
+)  # fmt: skip
+def test_a_place_is_read_as_people_write_it(text: str, found: str, is_shown: str) -> None:
+    url = place(text)
+    assert (str(url), shown(url)) == (found, is_shown)
+    assert file_of(text) == (Path(is_shown).absolute() if "sqlite" in found else None)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        (" ", "is empty"),
+        ("mysql://ada:geheim77@localhost/tracekit", "not in mysql"),
+        ("postgresql+psycopg2://localhost/tracekit", r"not in postgresql\+psycopg2"),
+        ("sqlite:///", "is a file"),
+        ("sqlite:///:memory:", "is a file"),
+        ("postgresql://ada:geheim77@localhost:port/tracekit", "cannot be read"),
+        ("://geheim77", "cannot be read"),
+    ],
+)
+def test_a_url_that_names_no_history_is_a_mistake(url: str, words: str) -> None:
+    assert "sqlite:///" in refused(url, UsageError, words).hint
+
+
+def test_a_history_of_a_newer_tracekit_or_without_a_table_is_left_alone(url: str) -> None:
+    with Store.open(url) as store:
+        store.append(night_of(1))
+        with pytest.raises(InputError, match="has format 99; this tracekit reads up to 1"):
+            store.append(night_of(1, format=99))
+    change = f"UPDATE {VERSION_TABLE} SET version_num = "  # noqa: S608
+    sql(url, f"{change} '0999'")
+    for make in (True, False):
+        refused(url, InputError, "newer tracekit: its tables have version 0999", make=make)
+    sql(url, f"{change} '{VERSIONS[-1]}'")
+    assert sql(url, COUNT) == [(1,)]
+    sql(url, "DROP TABLE judgements")
+    refused(url, InputError, "is not whole: it has no table judgements")
+    sql(url, f"DROP TABLE {VERSION_TABLE}")
+    refused(url, InputError, "is no history, or not whole: it has a table acceptances")
+
+
+def test_files_of_something_else_are_left_alone(tmp_path: Path) -> None:
+    other, notes, own = (tmp_path / name for name in ("other.db", "notes.txt", "history.db"))
+    with Store.open(str(own)) as store:
+        store.append(night_of(1))
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE cats (name TEXT)")
+    connection.close()
+    notes.write_text("what I think of it\n" * 100)
+    damaged = bytearray(own.read_bytes())
+    damaged[4096 * 3 :] = b"\xa5" * (len(damaged) - 4096 * 3)
+    own.write_bytes(damaged)
+    for file, words in (
+        (other, "is no history, or not whole: it has a table cats"),
+        (notes, "file is not a database"),
+        (own, "cannot be used as a history: "),
+    ):
+        before = file.read_bytes()
+        refused(str(file), InputError, words)
+        assert file.read_bytes() == before
+    refused(str(tmp_path), RecordingError, "is a folder, not a history")
+
+
+def test_nothing_is_made_for_a_reader_and_an_empty_file_becomes_a_history(tmp_path: Path) -> None:
+    """A writer that was killed before its first page leaves one."""
+    file = tmp_path / "history.db"
+    refused(str(file), RecordingError, "There is no history at", make=False)
+    assert not file.exists()
+    file.touch()
+    refused(str(file), InputError, "holds no history yet", make=False)
+    assert not file.stat().st_size
+    with Store.open(str(file)) as store:
+        assert store.append(night_of(1))
+
+
+def test_a_server_or_a_driver_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{free.getsockname()[1]}/t"
+        error = refused(f"postgresql://ada:geheim77@{where}", RecordingError, "refused")
+    assert f"postgresql://{where}" in error.message
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    error = refused("postgresql://127.0.0.1/tracekit", ToolError, "needs psycopg")
+    assert error.hint == "pip install 'tracekit[postgresql]'"
+
+
+def test_a_server_that_goes_away_is_said_and_may_come_back(postgresql: Server) -> None:
+    refused(postgresql.url(password="geheim77"), RecordingError, "authentication failed")
+    gone = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'leaving'"
+
+    def write() -> None:
+        with store.database.writing() as connection, postgresql.connect() as other:
+            other.execute(gone)
+            connection.exec_driver_sql("INSERT INTO pins DEFAULT VALUES")
+
+    with Store.open(postgresql.new_database("leaving")) as store:
+        with pytest.raises(RecordingError, match="terminating connection"):
+            write()
+        assert store.append(night_of(1))
+
+
+def test_a_night_and_a_baseline_are_whole_or_not_there(store: Store, url: str) -> None:
+    """Every statement of a transaction may fail: then nothing of it is there."""
+
+    def counts() -> list[Any]:
+        return [sql(url, f"SELECT count(*) FROM {name}") for name in METADATA.tables]  # noqa: S608
+
+    with cut_at(store.database.engine, -1) as written:
+        store.append(night_of(1, [entry_of("decode"), entry_of("prefill")]))
+    with cut_at(store.database.engine, -1) as accepting:
+        store.accept("latest", [], "first")
+    assert len(written) > 2, "a look for its id, the night, what was judged"
+    before = counts()
+    for number in range(len(written)):
+        with cut_at(store.database.engine, number), pytest.raises(Cut):
+            store.append(night_of(2))
+        assert counts() == before, f"cut at {number}"
+    for number in range(len(accepting)):
+        with cut_at(store.database.engine, number), pytest.raises(Cut):
+            store.accept("latest", [], "second")
+        assert [baseline.reason for baseline in store.acceptances()] == ["first", "first"]
+    assert store.append(night_of(2))
+    assert [night.id for night in store.nights()] == [night_of(1).id, night_of(2).id]
+
+
+def test_tables_that_were_cut_short_are_made_again(url: str) -> None:
+    opened = database(url, create=True)
+    for number in (4, 10, 16, 20):
+        with cut_at(opened.engine, number), pytest.raises(Cut):
+            require_tables(opened, make=True)
+        with opened.reading() as connection:
+            assert inspect(connection).get_table_names() == []
+    opened.engine.dispose()
+    with Store.open(url) as store:
+        assert store.append(night_of(1))
+
+
+def numbered(number: int) -> Night:
+    return night_of(number % 28 + 1, tail=f"n{number:04d}")
+
+
+def require_whole(url: str, numbers: set[int]) -> None:
+    """Require that these nights are there, once and whole, and no others."""
+    with Store.open(url, make=False) as store:
+        there = sorted(store.nights(), key=lambda night: night.id)
+    assert there == sorted(map(numbered, numbers), key=lambda night: night.id)
+    counts = sql(url, "SELECT count(*) FROM judgements GROUP BY night")
+    assert counts == [(1,)] * len(numbers), "a night is there in part"
+
+
+def test_writers_that_open_a_new_history_at_once_add_every_night_once(url: str) -> None:
+    shared, start = list(range(10)), threading.Barrier(3)
+
+    def add(own: int) -> list[int]:
+        start.wait()
+        with Store.open(url, patience=60) as store:
+            numbers = [*shared, *range(own, own + 10)]
+            return [number for number in numbers if store.append(numbered(number))]
+
+    with ThreadPoolExecutor(3) as pool:
+        new = [number for found in pool.map(add, (100, 200, 300)) for number in found]
+    assert len(new) == len(set(new)) == 40, "each was new to one of them"
+    require_whole(url, set(new))
+
+
+def test_a_disk_that_is_full_is_told_and_nothing_of_the_night_is_kept(
+    store: Store, url: str
+) -> None:
+    store.append(numbered(0))
+    if store.database.is_sqlite:
+        limit = f"PRAGMA max_page_count={sql(url, 'PRAGMA page_count')[0][0] + 1}"
+        event.listen(store.database.engine, "connect", lambda each, _: each.execute(limit))
+    else:
+        sql(
+            url,
+            "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE "
+            "EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$",
+        )
+        sql(url, "CREATE TRIGGER no_room BEFORE INSERT ON judgements EXECUTE FUNCTION full_disk()")
+    with pytest.raises(RecordingError, match=r"disk is full|could not extend file") as raised:
+        any(not store.append(numbered(number)) for number in range(1, 50))
+    assert raised.value.exit_code == 3
+    if not store.database.is_sqlite:
+        sql(url, "DROP TRIGGER no_room ON judgements")
+    with Store.open(url) as again:
+        kept = len(again.nights())
+        assert again.append(numbered(kept))
+    require_whole(url, set(range(kept + 1)))
+
+
+def test_a_reader_sees_what_was_there_while_another_writes(url: str) -> None:
+    with Store.open(url) as writer, Store.open(url, make=False) as reader:
+        writer.append(night_of(1))
+        with writer.database.writing() as connection:
+            append(connection, night_of(2))
+            assert reader.nights() == [night_of(1)]
+            assert len(reader.series()[0].points) == 1
+        assert reader.nights() == [night_of(1), night_of(2)]
+
+
+def test_a_writer_waits_for_another_and_then_says_so(url: str) -> None:
+    with Store.open(url) as first, Store.open(url, patience=0.2) as second:
+        second.append(night_of(1))
+        with first.database.writing():
+            began = time.monotonic()
+            with pytest.raises(RecordingError, match=r"database is locked|lock timeout"):
+                second.append(night_of(2))
+            assert 0.15 < time.monotonic() - began < 10
+        assert second.append(night_of(2))
+    assert sql(url, COUNT) == [(2,)]
+
+
+def test_a_file_that_is_read_only_is_read_and_not_written() -> None:
+    """By a user whom permissions bind, in a folder that others may enter."""
+    with tempfile.TemporaryDirectory(prefix="history-") as folder:
+        Path(folder).chmod(0o755)
+        file = Path(folder) / "history.db"
+        with Store.open(str(file)) as store:
+            store.append(night_of(1))
+        file.chmod(0o444)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)
+        try:
+            with Store.open(str(file)) as store:
+                with pytest.raises(RecordingError, match="readonly database"):
+                    store.append(night_of(2))
+                assert store.nights() == [night_of(1)]
+        finally:
+            os.seteuid(user)
+
+
+# `kept/history-1` was written by the last commit whose tables had version 0001, with what its
+# store answered; each file is the database's own dump.
+KEPT = Path(__file__).parents[3] / "kept" / "history-1"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a history that the version before wrote."""
+    dump = (KEPT / f"{request.param}.sql").read_text()
+    if request.param == "sqlite":
+        with sqlite3.connect(tmp_path / "history.db") as connection:
+            connection.executescript(dump)
+        connection.close()
+        return str(tmp_path / "history.db")
+    server: Server = request.getfixturevalue("postgresql")
+    name = f"old{uuid4().hex}"
+    made = server.new_database(name)
+    with server.connect(name) as connection:
+        connection.execute(dump.encode())
+    return made
+
+
+def test_a_history_of_the_version_before_answers_as_it_did(old: str) -> None:
+    for _ in range(2):
+        with Store.open(old, make=False) as store:
+            answers = {
+                "nights": [night.id for night in store.nights()],
+                "series": store.series(),
+                "samples": list(store.samples()),
+                "accepted": store.acceptances(),
+                "pinned": sorted(store.pinned()),
+                "missed": store.missed_nights(),
+            }
+        found = msgspec.json.decode(msgspec.json.encode(answers))
+        for point in (point for series in found["series"] for point in series["points"]):
+            assert point.pop("reference_commit") == ""  # new; that version's histories have none
+        assert all(accepted.pop("who") == "" for accepted in found["accepted"])  # new as well
+        assert found == msgspec.json.decode((KEPT / "answers.json").read_bytes())
+
+
+def test_nothing_of_the_version_before_is_left_and_numbers_go_on_from_where_they_were(
+    old: str,
+) -> None:
+    with Store.open(old) as store:
+        with store.database.reading() as connection:
+            names = set(connection.dialect.get_table_names(connection))
+        assert names == {*METADATA.tables, VERSION_TABLE}
+        assert sql(old, f"SELECT version_num FROM {VERSION_TABLE}") == [(VERSIONS[-1],)]  # noqa: S608
+        with pytest.raises(Exception, match="a history is append-only"):
+            sql(old, "DELETE FROM nights")
+        assert not store.append(night_of(1))
+        assert store.append(night_of(9))
+        store.accept("latest", [], "as it is now")
+        store.pin("latest", "to look at")
+    assert sql(old, "SELECT number FROM nights ORDER BY id") == [(2,), (1,), (3,), (4,), (5,)]
+    assert sql(old, "SELECT max(number) FROM acceptances") == [(3,)]
+
+
+def test_a_change_that_is_cut_short_leaves_the_history_as_it_was(old: str) -> None:
+    before = sql(old, "SELECT count(*) FROM samples")
+    opened = database(old, create=False)
+    for number in range(4, 40, 6):
+        with cut_at(opened.engine, number), pytest.raises(Cut):
+            require_tables(opened, make=False)
+        assert sql(old, "SELECT count(*) FROM samples") == before
+    opened.engine.dispose()
