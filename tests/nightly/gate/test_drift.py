@@ -123,6 +123,8 @@ ENDINGS: dict[str, tuple[list[float], Entry, dict[str, Any]]] = {
     "losses that add up": (LOSSES, LAST, {}),
     "with parameters and workloads": (LOSSES, replace(LAST, candidate=OWN), {"own": Path("own")}),
     "of files that are in no commit": (LOSSES, entry(3, 0.02, commit="c4-dirty"), {}),
+    "interrupted": (LOSSES, replace(LAST, reason="Half. It was interrupted."), {}),
+    "failed after it was judged": (LOSSES, replace(LAST, outcome=Outcome.FAILED), {}),
     "came tonight": ([0.0] * 3, entry(3, 0.05, Outcome.REGRESSION), {}),
     "came the night before": ([0.0] * 3 + [0.05], entry(4, 0.0, Outcome.REGRESSION), {}),
     "a night before has it": ([0.0, 0.0, 0.0, 0.05], entry(4, 0.0), {}),
