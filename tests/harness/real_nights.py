@@ -3,14 +3,14 @@
 import os
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import psutil
 
+from children import until
 from tracekit.nightly.history.night import Night
 
 TAG = "NIGHT_OF_A_TEST"
@@ -24,27 +24,17 @@ from tracekit.workload import Step, workload
 
 @workload
 def nap(seconds: float = 0.001, trick: str = "") -> Step:
-    """Sleep in each step; with a trick, after the first hundred."""
-    made = {"steps": 0}
+    """Sleep in each step; the trick is to leave a program that runs."""
+    made = (lambda _: time.sleep(seconds))
     if trick == "fork":
         subprocess.Popen([sys.executable, "-IS", "-c", "import time; time.sleep(600)"])
-
-    def wait(_):
-        made["steps"] += 1
-        if trick == "hang" and made["steps"] > 5:
-            time.sleep(600)
-        time.sleep(seconds)
-
-    return Step(submit=lambda: None, wait=wait, backend="cpu", tokens=2)
+    return Step(submit=lambda: None, wait=made, backend="cpu", tokens=2)
 '''
 PLAN = """
 [nightly]
 name = "naps"
 machine = "mini"
-{top}
-[nightly.machine-state]
-load = false
-calibration = false
+machine-state = {{ load = false, calibration = false }}
 [nightly.defaults]
 workload = "nap"
 workloads = "workloads"
@@ -56,7 +46,6 @@ recorder = "host"
 time-limit = "200ms"
 telemetry = "off"
 metrics = {{ step_p50 = {{ gate = false }} }}
-{defaults}
 [[nightly.capture]]
 name = "nap"
 {capture}
@@ -68,27 +57,22 @@ class Nights:
     top: Path
     environment: dict[str, str]
 
-    def plan(self, top: str = "", defaults: str = "", capture: str = "") -> None:
-        """Write the plan again, with more lines in its tables."""
-        (self.top / "tracekit.toml").write_text(
-            PLAN.format(top=top, defaults=defaults, capture=capture)
-        )
+    def plan(self, capture: str = "") -> None:
+        """Write the plan again, with more lines in the capture's table."""
+        (self.top / "tracekit.toml").write_text(PLAN.format(capture=capture))
 
-    def start(self, *words: str, **keys: Any) -> "subprocess.Popen[str]":
-        argv = [sys.executable, "-P", "-m", "tracekit", "nightly", *words]
+    def start(self) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [*argv, str(self.top / "tracekit.toml")],
-            # Where a night may write only little, bytecode would be cut off, too.
-            env=self.environment | ({"PYTHONDONTWRITEBYTECODE": "1"} if keys else {}),
+            [sys.executable, "-P", "-m", "tracekit", "nightly", str(self.top / "tracekit.toml")],
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            **keys,
         )
 
-    def run(self, *words: str, **keys: Any) -> tuple[int, str, str]:
-        with self.start(*words, **keys) as process:
+    def run(self) -> tuple[int, str, str]:
+        with self.start() as process:
             out, err = process.communicate(timeout=120)
         return process.returncode, out, err
 
@@ -103,30 +87,26 @@ class Nights:
 
     def await_night(self, known: int = 0, pairs: int = 0) -> None:
         """Wait until there are more nights than so many, and the last one has so many pairs."""
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            found = self.documents()
-            if len(found) > known and sum(len(one.pairs) for one in found[-1].entries) >= pairs:
-                return
-            time.sleep(0.02)
-        raise AssertionError("no night began")
 
-    def left(self, seconds: float = 15.0) -> list[str]:
-        """Return what still runs of all nights, once nothing does or time is up."""
-        until = time.monotonic() + seconds
-        while (found := self._running()) and time.monotonic() < until:
-            time.sleep(0.05)
-        return found
+        def has_begun() -> bool:
+            found = self.documents()
+            return len(found) > known and sum(len(one.pairs) for one in found[-1].entries) >= pairs
+
+        until(has_begun, "a night begins")
+
+    def left(self) -> list[str]:
+        """Return what still runs of all nights, once nothing does or a minute has passed."""
+        with suppress(AssertionError):
+            until(lambda: not self._running())
+        return self._running()
 
     def _running(self) -> list[str]:
         found: list[str] = []
         for one in psutil.process_iter():
-            try:
+            with suppress(psutil.Error):
                 tagged = one.environ().get(TAG) == self.environment[TAG]
                 if tagged and one.status() != psutil.STATUS_ZOMBIE:
                     found.append(" ".join(one.cmdline()))
-            except psutil.Error:
-                continue
         return found
 
 

@@ -19,6 +19,7 @@ from tracekit.nightly.history.night import (
     TracedFinding,
 )
 from tracekit.nightly.history.store.place import place
+from tracekit.nightly.history.store.store import Store
 
 ENVIRONMENT = {"chip": "Apple M1", "cores": 8, "os": "macOS 26.0", "mlx": "0.32.0"}
 PARAMETERS = {"batch": 8, "dtype": "float16"}
