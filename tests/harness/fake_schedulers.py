@@ -25,7 +25,6 @@ class Fakes:
         self._state, self._log = folder / "state.json", folder / "asked.jsonl"
 
     def install(self) -> None:
-        """Write the programs."""
         self.folder.mkdir()
         for name in ("launchctl", "systemctl", "loginctl"):
             program = self.folder / name
@@ -33,12 +32,10 @@ class Fakes:
             program.chmod(0o755)
 
     def tell(self, **keys: object) -> None:
-        """Direct them."""
         self._state.write_text(json.dumps(self.known | keys))
 
     @property
     def known(self) -> dict[str, Any]:
-        """Their state."""
         return json.loads(self._state.read_text()) if self._state.exists() else {}
 
     @property
@@ -48,7 +45,6 @@ class Fakes:
 
     @property
     def asked(self) -> list[list[str]]:
-        """All command lines."""
         return [json.loads(line) for line in self._log.read_text().splitlines()]
 
     def verbs(self) -> list[str]:

@@ -58,7 +58,6 @@ def naps(seconds: float = 0.001, trick: str = "", slow: float = 1.0, mark: str =
         backend="cpu",
         tokens=3,
         results={"depth": 0.25},
-        exhausted=lambda: trick == "exhausted" and made["steps"] > 20,
     )
 '''
 

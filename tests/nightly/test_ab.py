@@ -66,9 +66,7 @@ def spins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["paged", "sdpa"], "", "'sdpa'"),
     ],
 )
-def test_a_variant_is_a_workload_a_revision_and_values(
-    words: Sequence[str], workload: str, side: Side | str
-) -> None:
+def test_words_name_a_variant(words: Sequence[str], workload: str, side: Side | str) -> None:
     if isinstance(side, str):
         with pytest.raises(UsageError, match=side):
             parse_side(words, workload)

@@ -57,9 +57,7 @@ def test_a_night_is_named_by_its_start_in_utc_and_read_as_it_was_written(tmp_pat
             night_in(folders[0].folder)
 
 
-def test_every_pair_is_on_the_disk_as_soon_as_it_is_added_or_not_taken_for_kept(
-    tmp_path: Path,
-) -> None:
+def test_every_pair_is_on_the_disk_as_soon_as_it_is_added(tmp_path: Path) -> None:
     folder = make_output(tmp_path / "night")
     keeper = Keeper(NightFolder(folder), replace(NIGHT, entries=()))
     keeper.put(EMPTY)
@@ -109,9 +107,7 @@ def traced(folder: Path, number: int, *sides: tuple[Finding, ...]) -> Pair:
     return Pair(1, number, "ab", traced=True, runs=tuple(runs))
 
 
-def test_a_finding_is_counted_once_a_trace_that_counts_the_most_frequent_first(
-    tmp_path: Path,
-) -> None:
+def test_a_finding_counts_once_a_trace_the_most_frequent_first(tmp_path: Path) -> None:
     pairs = [
         traced(tmp_path, 1, (IDLE, CHURN, AGAIN), (IDLE,)),
         traced(tmp_path, 2, (AGAIN,), ()),
@@ -153,9 +149,7 @@ def known(memory: Memory) -> list[Night]:
     return memory.store.nights()
 
 
-def test_a_night_that_was_cut_off_is_added_by_the_next_one_as_partial(
-    plan: NightPlan, memory: Memory
-) -> None:
+def test_a_night_that_was_cut_off_is_added_as_partial(plan: NightPlan, memory: Memory) -> None:
     """Not one that was to stay out, nor one that another machine or plan may write still."""
     left(plan, night_of(3, ended="", outcome=None, reason="", entries=()))
     others = {"kept": False}, {"plan": "other"}, {"machine": "maxi"}
@@ -172,9 +166,7 @@ def test_a_night_that_was_cut_off_is_added_by_the_next_one_as_partial(
     assert memory.catch_up("mini", NOW) == (first,), "what cannot be read is told every night"
 
 
-def test_without_a_history_only_a_night_that_keeps_nothing_goes_on_and_leaves_it_as_it_is(
-    plan: NightPlan,
-) -> None:
+def test_without_a_history_only_a_night_that_keeps_nothing_goes_on(plan: NightPlan) -> None:
     with Memory.of(plan, keep=False) as memory:
         assert memory.store is None
         assert memory.accepted("mini", [DECODE]) == {}
@@ -203,7 +195,7 @@ def test_a_folder_is_relative_to_the_history_s_or_whole_where_it_lies_elsewhere(
     assert server.place_of(NightFolder(plan.output / "n1")) == str(plan.output.resolve() / "n1")
 
 
-def test_what_is_expected_is_that_of_the_same_work_on_the_same_machine(
+def test_what_is_expected_is_that_of_the_same_work_and_machine(
     plan: NightPlan, memory: Memory
 ) -> None:
     night = night_of(1)

@@ -125,10 +125,15 @@ def test_what_a_plan_does_not_say_is_usual(plan_of: Plan, plan_file: Path) -> No
 SHARED = "[project]\nname = 'x'\n" + re.sub(r"(\[+)nightly", r"\1tool.tracekit.nightly", WHOLE)
 
 
-def test_a_plan_is_the_same_in_a_shared_file(plan_of: Plan, plan_file: Path) -> None:
+def test_a_plan_in_a_shared_file_is_named_by_its_tables(plan_of: Plan, plan_file: Path) -> None:
     shared = plan_file.with_name("pyproject.toml")
     shared.write_text(f"{SHARED}[tool.other]\na = 1\n")
     assert plan_of(WHOLE) == replace(read_plan(shared), file=plan_file)
+    shared.write_text("[project]\nname = 'x'\n[tool.tracekit.nightly]\nbudgt = '1h'\n")
+    with pytest.raises(UsageError) as refusal:
+        read_plan(shared)
+    assert "4: tool.tracekit.nightly.budgt is no key" in refusal.value.message
+    assert "3: tool.tracekit.nightly.capture must be" in refusal.value.message
 
 
 @pytest.mark.parametrize(("name", "text"), [("tracekit", HEAD), ("pyproject", SHARED)])
@@ -272,7 +277,7 @@ def test_an_address_is_made_whole() -> None:
         history_of("sqlite:///:memory:", Path(folder))
 
 
-def test_each_key_has_its_line_and_one_that_is_not_written_that_of_what_would_hold_it(
+def test_each_key_has_its_line_or_that_of_what_would_hold_it(
     plan_file: Path, golden: Golden
 ) -> None:
     text = (HERE / "lines.toml").read_text()
@@ -379,18 +384,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(refused: Refused
     assert "--init" in error.hint
 
 
-def test_a_shared_file_is_named_by_its_own_tables(tmp_path: Path) -> None:
-    file = tmp_path / "pyproject.toml"
-    file.write_text("[project]\nname = 'x'\n[tool.tracekit.nightly]\nbudgt = '1h'\n")
-    with pytest.raises(UsageError) as refusal:
-        read_plan(file)
-    assert "4: tool.tracekit.nightly.budgt is no key" in refusal.value.message
-    assert "3: tool.tracekit.nightly.capture must be" in refusal.value.message
-
-
-def test_a_workload_that_cannot_be_loaded_is_no_mistake_of_the_plan(
-    plan_of: Plan, plan_file: Path
-) -> None:
+def test_a_workload_that_cannot_be_loaded_is_no_mistake(plan_of: Plan, plan_file: Path) -> None:
     for text in ("raise OSError('no disk')\n", "def ("):
         (plan_file.parent / "broken.py").write_text(text)
         more = "workloads = '.'\nparameters = { size = 1 }\n"

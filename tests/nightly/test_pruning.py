@@ -171,9 +171,7 @@ def of_night(name: str) -> RunSeen:
         (9, 9, 9, {8, 9}),
     ],
 )
-def test_nights_around_a_change_stay(
-    index: int, earliest: int, latest: int, stay: set[int]
-) -> None:
+def test_nights_at_a_change_stay(index: int, earliest: int, latest: int, stay: set[int]) -> None:
     points = tuple(Point(f"n{number}", "", 1.0) for number in range(10))
     series = Series("m", "p", "decode", "w", "step_p50", "ns", "lower", points=points)
     step = Step(index, 1, 2, 1, earliest=earliest, latest=latest)
@@ -389,7 +387,7 @@ prune([Path(sys.argv[1])], Limits(most=0, newest=0))
     "after",
     [0.01, *(pytest.param(time, marks=pytest.mark.campaign) for time in (0.0, 0.004, 0.02, 0.04))],
 )
-def test_killed_at_any_moment_every_run_is_whole_or_pruned(
+def test_a_killed_pruning_leaves_whole_runs(
     after: float, make_run: MakeRun, tmp_path: Path
 ) -> None:
     root = tmp_path / "traces"
@@ -480,9 +478,7 @@ def test_what_only_looks_or_is_refused_removes_nothing(nights: Path, tracekit: R
     assert len(bundles(nights)) == 4
 
 
-def test_one_that_fails_is_exit_code_3_and_the_rest_is_done(
-    make_run: MakeRun, tracekit: Run, tmp_path: Path
-) -> None:
+def test_one_failure_is_exit_code_3(make_run: MakeRun, tracekit: Run, tmp_path: Path) -> None:
     stuck, other = make_run("a", 300, exports=0), make_run("b", 200, exports=0)
     trash(stuck.bundle).write_text("a file where the bundle is to go")
     ran = tracekit("prune", tmp_path / "traces", "--keep", "30d", "--newest", "0")

@@ -86,9 +86,7 @@ def test_equal_nights_are_ok_however_slow_the_machine_is(played: Played, kind: s
 
 
 @pytest.mark.parametrize("kind", KIND)
-def test_a_step_is_found_the_same_night_and_named_until_it_is_gone(
-    played: Played, kind: str
-) -> None:
+def test_a_step_is_found_and_named_the_same_night(played: Played, kind: str) -> None:
     begun(played, kind)
     nights = [played.night(cost) for cost in (1.0, 1.0, 1.0, 1.05)]
     assert outcomes(nights) == [OK] * 3 + [REGRESSION]
@@ -115,9 +113,7 @@ def test_a_loss_in_small_parts_is_found_within_three_nights(played: Played, kind
         assert f"since {nights[0].started[:10]}" in reason or "-anchor" in reason
 
 
-def test_what_was_won_and_is_lost_again_is_found_against_a_commit_that_stays(
-    played: Played,
-) -> None:
+def test_what_was_won_and_is_lost_again_is_found_against_a_fixed_commit(played: Played) -> None:
     begun(played)
     nights = [played.night(cost) for cost in [1.0] * 3 + [0.92] * 4 + [0.98] * 2]
     assert set(outcomes(nights[:-1])) == {OK}, "it is better than its reference"
@@ -163,9 +159,7 @@ def test_a_night_that_is_stopped_hides_no_step(played: Played, kind: str) -> Non
         assert named(reason) == {between(played, -3)}
 
 
-def test_a_night_of_another_plan_decides_nothing_for_this_one(
-    played: Played, tracekit: Run
-) -> None:
+def test_a_night_of_another_plan_decides_nothing_here(played: Played, tracekit: Run) -> None:
     begun(played)
     played.night(1.0)
     text = played.plan.read_text()
@@ -303,9 +297,7 @@ def test_a_machine_that_is_not_fit_is_waited_for(played: Played) -> None:
     assert any(words.startswith("decode: waiting for the machine: ") for words in heard)
 
 
-def test_only_the_captures_that_are_named_run_and_without_a_history_only_a_folder_is_left(
-    played: Played,
-) -> None:
+def test_only_named_captures_run_and_without_history_a_folder_is_left(played: Played) -> None:
     begun(played)
     add_capture(played, "other")
     night = played.night(1.0, captures=["other"], keep=False)

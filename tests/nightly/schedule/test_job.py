@@ -32,9 +32,7 @@ from tracekit.nightly.schedule.job import (
 NIGHT = time(2, 30)
 
 
-def test_a_job_names_whole_paths_and_the_interpreter_that_runs_now(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_is_made_of_whole_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = NightPlan("paged", tmp_path / "tracekit.toml", (), tmp_path / "nights", "")
     job = job_of(plan, NIGHT)
     assert job.argv == (sys.executable, "-P", "-m", "tracekit", "nightly", str(plan.file))
@@ -116,9 +114,7 @@ def test_a_time_of_the_day_is_read(text: str, meant: time | None) -> None:
          ["2026-10-24T00:30", "2026-10-25T00:30", "2026-10-26T01:30"]),
     ],
 )  # fmt: skip
-def test_a_night_is_due_once_each_day_at_the_clocks_time(
-    zone: ZoneInfo, after: str, until: str, due: list[str]
-) -> None:
+def test_each_day_has_one_due_time(zone: ZoneInfo, after: str, until: str, due: list[str]) -> None:
     assert due_times(NIGHT, utc(after), utc(until), zone) == [utc(text) for text in due]
 
 
@@ -130,7 +126,7 @@ def test_a_night_is_due_once_each_day_at_the_clocks_time(
         [BERLIN, NEW_YORK, UTC, *map(ZoneInfo, ("Australia/Lord_Howe", "Pacific/Apia"))]
     ),
 )
-def test_any_stretch_of_days_has_as_many_due_times(
+def test_as_many_days_have_as_many_due_times(
     start: datetime, days: int, at: time, zone: ZoneInfo
 ) -> None:
     found = due_times(at, start, start + timedelta(days=days), zone)
@@ -173,9 +169,7 @@ def missed(begun: datetime | None, now: datetime, since: datetime | None = None)
         ("2026-03-28T01:30", "2026-03-31T00:30", ["2026-03-29T01:30", "2026-03-30T00:30"]),
     ],
 )
-def test_due_times_that_no_night_served_are_missed(
-    begun: str, now: str, expected: list[str]
-) -> None:
+def test_due_times_no_night_served_are_missed(begun: str, now: str, expected: list[str]) -> None:
     assert missed(utc(begun), utc(now)) == [utc(text) for text in expected]
 
 

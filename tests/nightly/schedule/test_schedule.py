@@ -266,9 +266,7 @@ def test_auto_is_systemd_where_it_runs_and_else_a_line(
 
 
 @pytest.mark.processes
-def test_status_tells_the_last_night_the_missed_ones_and_one_that_runs(
-    fakes: Fakes, plan: NightPlan
-) -> None:
+def test_status_tells_the_last_missed_and_running_nights(fakes: Fakes, plan: NightPlan) -> None:
     at = (now().astimezone() - timedelta(hours=1)).time().replace(second=0, microsecond=0)
     week_ago = now() - 7 * DAY
     assert schedule.status(plan) == schedule.Scheduled((), (), None, None, running=False, missed=())
@@ -322,9 +320,7 @@ def test_a_python_without_tracekit_is_found_out_at_once(
 
 
 @pytest.mark.processes
-def test_nights_that_did_not_run_are_noted_once_for_each_machine(
-    fakes: Fakes, played: Played
-) -> None:
+def test_nights_that_did_not_run_are_noted_by_machine(fakes: Fakes, played: Played) -> None:
     played.begin('revision = "FIRST"')
     played.commit(1.0)
     begun = now() + 5 * MINUTE

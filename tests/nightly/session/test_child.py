@@ -4,7 +4,6 @@ import math
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -127,35 +126,19 @@ def test_what_is_no_greeting_is_an_error(pretend: Pretend, script: str, reason: 
     assert expected in caught.value.hint
 
 
-@pytest.mark.processes
-def test_a_real_one_is_greeted_quoted_and_ended_from_any_thread(
-    ready: Callable[..., Any], bounds: Bounds, tmp_path: Path
-) -> None:
+def test_a_real_one_is_greeted_quoted_and_ended(ready: Callable[..., Any], tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("words of another night\n")
-    with ready(reference=None) as prepared:
-        variant = prepared.candidate
-    codes: list[int | None] = []
-
-    def live(ask: ChildRequest | None = None) -> None:
-        with started("the candidate", variant, log, bounds) as child:
-            assert child.hello.pid == child.child.pid
-            assert psutil.Process(child.child.pid).cwd() == str(variant.cwd)
-            if ask is not None:
-                with pytest.raises(ToolError, match="that nothing was prepared in"):
-                    child.ask(ask, 20)
-        codes.append(child.child.exit_status)
-
-    thread = threading.Thread(target=live)
-    thread.start()
-    thread.join()
-    live(ChildRequest(steps=RunSteps(1.0)))
-    assert codes == [130, 3]
+    with (
+        ready(reference=None) as prepared,
+        started("the candidate", prepared.candidate, log, prepared.bounds) as child,
+    ):
+        assert child.hello.pid == child.child.pid
+        assert psutil.Process(child.child.pid).cwd() == str(prepared.candidate.cwd)
+        with pytest.raises(ToolError, match="that nothing was prepared in"):
+            child.ask(ChildRequest(steps=RunSteps(1.0)), 20)
+    assert child.child.exit_status == 3
     assert log.read_text() == "words of another night\n"
-
-    gone, reason = replace(variant, python=tmp_path / "gone"), "gone cannot be started: No such"
-    with pytest.raises(ToolError, match=reason), started("the candidate", gone, log, bounds):
-        pytest.fail("it was started")
 
 
 def shell(folder: Path, line: str, output: Path | None = None) -> Program:
@@ -163,9 +146,7 @@ def shell(folder: Path, line: str, output: Path | None = None) -> Program:
     return Program(("sh", "-c", line), dict(os.environ), folder, log, output)
 
 
-def test_what_it_says_is_added_to_the_log_and_its_output_may_go_elsewhere(
-    bounds: Bounds, tmp_path: Path
-) -> None:
+def test_what_a_program_says_goes_to_its_log_and_output(bounds: Bounds, tmp_path: Path) -> None:
     log, output = tmp_path / "logs" / "one.log", tmp_path / "output"
     output.write_text("of the one before")
     assert run(shell(tmp_path, "pwd; echo two >&2; exit 5"), bounds, 10) == 5

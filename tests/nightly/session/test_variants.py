@@ -135,9 +135,7 @@ def test_a_reference_is_described_by_what_differs() -> None:
 
 
 @pytest.mark.processes
-def test_a_revision_is_measured_from_a_work_tree_of_its_own_by_its_own_interpreter(
-    ready: Ready, repository: Path
-) -> None:
+def test_a_revision_has_a_work_tree_and_an_interpreter(ready: Ready, repository: Path) -> None:
     script = f'#!/bin/sh\nexec {sys.executable} "$@"'
     setup = ("sh", "-c", f"echo '{script}' > python; chmod +x python")
     asked = Reference(revision="fast", python=Path("python"), setup=setup, pythonpath=())
@@ -158,9 +156,7 @@ def test_a_revision_is_measured_from_a_work_tree_of_its_own_by_its_own_interpret
 
 
 @pytest.mark.processes
-def test_modules_of_either_side_come_from_its_own_folders_and_a_changed_one_is_told(
-    ready: Ready, repository: Path
-) -> None:
+def test_each_side_has_its_own_modules_and_changes_are_told(ready: Ready, repository: Path) -> None:
     commit = git(repository, "rev-parse", "fast")
     (repository / "module_of_plan.py").write_text("SPEED = 'unknown'\n")
     asked = Reference(revision=commit[:10], parameters={"slow": 3.0}, pythonpath=("src", "."))
@@ -174,9 +170,7 @@ def test_modules_of_either_side_come_from_its_own_folders_and_a_changed_one_is_t
 
 
 @pytest.mark.processes
-def test_a_work_tree_is_made_and_set_up_once(
-    worktree: MakeTree, bounds: Bounds, tmp_path: Path
-) -> None:
+def test_a_work_tree_is_set_up_once(worktree: MakeTree, bounds: Bounds, tmp_path: Path) -> None:
     count = tmp_path / "count"
     tree = worktree("fast", "sh", "-c", f"echo set up; echo x >> {count}")
     for _ in range(2):
@@ -199,7 +193,7 @@ def link_elsewhere(folder: Path) -> None:
 
 
 @pytest.mark.processes
-def test_a_work_tree_that_is_not_whole_is_made_again(
+def test_a_damaged_work_tree_is_made_again(
     worktree: MakeTree, bounds: Bounds, repository: Path
 ) -> None:
     tree = worktree()
@@ -221,9 +215,7 @@ def test_a_work_tree_that_is_not_whole_is_made_again(
 
 
 @pytest.mark.processes
-def test_a_setup_that_fails_is_quoted_and_tried_again(
-    worktree: MakeTree, bounds: Bounds, tmp_path: Path
-) -> None:
+def test_a_setup_that_fails_is_repeated(worktree: MakeTree, bounds: Bounds, tmp_path: Path) -> None:
     changing = worktree("fast", "sh", "-c", "echo x > module_of_plan.py")
     changed = r"changed files of the commit.*module_of_plan"
     with pytest.raises(ToolError, match=changed), checked_out(changing, bounds):
@@ -240,9 +232,7 @@ def test_a_setup_that_fails_is_quoted_and_tried_again(
 
 
 @pytest.mark.processes
-def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
-    worktree: MakeTree, bounds: Bounds
-) -> None:
+def test_one_that_somebody_else_makes_is_waited_for(worktree: MakeTree, bounds: Bounds) -> None:
     tree = worktree("fast")
     tree.folder.parent.mkdir(parents=True)
     told = "while somebody else made"
@@ -257,7 +247,7 @@ def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
 
 
 @pytest.mark.processes
-def test_only_the_last_used_are_kept_and_those_in_use(
+def test_only_the_last_used_trees_stay(
     repository: Path, bounds: Bounds, worktree: MakeTree
 ) -> None:
     with ExitStack() as stack:
