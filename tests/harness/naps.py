@@ -72,7 +72,7 @@ def write_naps(home: Path) -> Path:
 
 
 @contextmanager
-def prepared_in(home: Path, timeouts: Timeouts = HASTY, **values: Any) -> Iterator[Prepared]:
+def prepared_in(home: Path, **values: Any) -> Iterator[Prepared]:
     """Prepare a capture of naps against naps by a plan in `home`; nothing is started."""
     usual = {"reference": Reference(), "turn": 0.01, "warmup": 1, "pairs": 2}
     capture = Capture("short", "naps", write_naps(home), **{**usual, **values})
@@ -83,6 +83,6 @@ def prepared_in(home: Path, timeouts: Timeouts = HASTY, **values: Any) -> Iterat
     night = plan.output / "night"
     night.mkdir(parents=True, exist_ok=True)
     with Supervisor(night) as supervisor:
-        bounds, candidate = Bounds(supervisor, timeouts), candidate_of(capture, plan)
+        bounds, candidate = Bounds(supervisor, HASTY), candidate_of(capture, plan)
         with reference_of(capture, plan, candidate, bounds) as reference:
             yield Prepared(capture, night, candidate, reference, bounds)

@@ -206,6 +206,10 @@ def test_what_is_expected_is_that_of_the_same_work_and_machine(
     other = replace(DECODE, parameters={"batch": 9})
     assert memory.accepted("mini", [DECODE])["decode"].night == night.id
     assert memory.accepted("mini", [other]) == memory.accepted("maxi", [DECODE]) == {}
+    memory.keep(night_of(2, plan="other"))
+    points = [point for series in memory.earlier("mini") for point in series.points]
+    assert {point.night for point in points} == {night.id}, "of this plan alone"
+    assert memory.earlier("maxi") == []
 
 
 def test_other_work_is_another_series_and_how_often_it_is_measured_is_none(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Whole nights: by a made clock for each kind of reference, and real ones that are killed too."""
 
-import json
 import random
 import re
 import signal
@@ -157,19 +156,6 @@ def test_a_night_that_is_stopped_hides_no_step(played: Played, kind: str) -> Non
         assert "anchor" in reason
     else:
         assert named(reason) == {between(played, -3)}
-
-
-def test_a_night_of_another_plan_decides_nothing_here(played: Played, tracekit: Run) -> None:
-    begun(played)
-    played.night(1.0)
-    text = played.plan.read_text()
-    played.plan.write_text(text.replace('name = "played"', 'name = "another"'))
-    assert played.night(1.06).outcome is REGRESSION
-    assert tracekit("gate", "--plan", played.plan).code == 1
-    played.plan.write_text(text)
-    gated = tracekit("gate", "--plan", played.plan, "--json")
-    assert (gated.code, json.loads(gated.out)["plan"]) == (0, "played")
-    assert played.night(1.0).outcome is OK
 
 
 def test_a_commit_is_not_measured_against_itself(played: Played, tracekit: Run) -> None:

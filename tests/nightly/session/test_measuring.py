@@ -291,25 +291,27 @@ def test_a_pair_tells_each_turn_of_each_side(ready: Ready, tmp_path: Path) -> No
     parameters = {"mark": str(tmp_path / "pids"), "trick": "print"}
     with ready(parameters=parameters, reference=SLOWER) as prepared, Watch("off") as watch:
         pairs = first, second = list(measure(prepared, watch=watch))
-    assert (first.sitting, first.number, first.order) == (1, 1, "abba")
-    assert (second.number, second.order) == (2, "baab")
-    assert set(first.candidate) == {"step_p50", "step_rate", "tokens_per_second", "depth"}
-    assert len(first.candidate["step_p50"]) == len(first.reference["step_p50"]) == 2
-    assert min(first.candidate["step_p50"]) > 1e6
-    assert max(first.candidate["step_p50"]) < min(first.reference["step_p50"])
-    assert first.candidate["depth"] == (0.25,)
+        alone = replace(prepared, capture=replace(prepared.capture, together=False))
+        # Sides that do not fit together run one after the other.
+        (apart,) = measure(alone, session=2, first=3, pairs=1, watch=watch, calibrate=False)
+    orders = [(pair.sitting, pair.number, pair.order) for pair in (first, second, apart)]
+    assert orders == [(1, 1, "abba"), (1, 2, "baab"), (2, 3, "ab")]
+    for pair, turns in ((first, 2), (second, 2), (apart, 1)):
+        candidate, reference = pair.candidate["step_p50"], pair.reference["step_p50"]
+        assert len(candidate) == len(reference) == turns
+        assert 1e6 < max(candidate) < min(reference)
     rate, tokens = first.candidate["step_rate"], first.candidate["tokens_per_second"]
-    assert tokens == pytest.approx([3 * each for each in rate])
-    assert not first.traced
+    assert tokens == pytest.approx([3 * steps for steps in rate])
+    assert first.candidate["depth"] == (0.25,)
+    assert (prepared.results["depth"].better, prepared.remarks) == ("neither", [])
     pids = (tmp_path / "pids").read_text().split()
-    assert len(set(pids)) == len(pids) == 4, "each pair has processes of its own"
-    assert (prepared.backend, prepared.results["depth"].better) == ("cpu", "neither")
-    assert prepared.remarks == []
-    looks = [state for pair in pairs for state in (pair.before, pair.after) if state]
-    assert len(looks) == 4
+    assert len(set(pids)) == len(pids) == 6, "each pair has processes of its own"
+    looks = [state for pair in (*pairs, apart) for state in (pair.before, pair.after) if state]
+    assert len(looks) == 6
     assert all(before.at <= after.at for before, after in pairwise(looks))
-    assert all(1e5 < look.readings["calibration"] < 1e10 for look in looks)
+    assert all(1e5 < look.readings["calibration"] < 1e10 for look in looks[:4])
     assert all("load" in look.readings for look in looks)
+    assert looks[-1].absences["calibration"] == "no fixed work was done."
 
 
 def test_one_without_a_reference_is_measured_by_itself(ready: Ready) -> None:
@@ -322,20 +324,6 @@ def test_one_without_a_reference_is_measured_by_itself(ready: Ready) -> None:
     assert set(alone.candidate) == {"step_p50", "step_rate", "tokens_per_second", "depth"}
     assert len(alone.candidate["step_p50"]) == 2
     assert all(2e6 < time < 1e9 for time in alone.candidate["step_p50"])
-
-
-@pytest.mark.processes
-def test_sides_that_do_not_fit_together_run_one_after_the_other(ready: Ready) -> None:
-    with ready(together=False, reference=SLOWER) as prepared, Watch("off") as watch:
-        pair, *_ = measure(prepared, session=2, first=3, pairs=1, watch=watch, calibrate=False)
-        assert not prepared.log_of("calibration").exists()
-    assert (pair.sitting, pair.number, pair.order) == (2, 3, "ab")
-    assert len(pair.candidate["step_p50"]) == len(pair.reference["step_p50"]) == 1
-    assert pair.reference["step_p50"] > pair.candidate["step_p50"]
-    assert pair.before is not None
-    assert pair.after is not None
-    assert pair.before.at < pair.after.at
-    assert pair.before.absences["calibration"] == "no fixed work was done."
 
 
 @pytest.mark.processes
