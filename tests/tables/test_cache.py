@@ -1,6 +1,10 @@
-"""Tables that were read once: kept while they are read, loaded column by column, never stale."""
+"""Tables that were read once: kept while they are read, loaded column by column, never stale.
+
+Of exports that were removed, what was kept of them stands for them, and nothing is made up.
+"""
 
 import os
+import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,13 +13,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from bundle_writer import write_bundle
+from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
 from tracekit.tables import place as stamps
-from tracekit.tables.cache import READER_VERSION, Kept, kept_or_read
+from tracekit.tables.bundle.errors import BundleError
+from tracekit.tables.cache import READER_VERSION, Kept, kept_or_read, to_put_away
 from tracekit.tables.convert import symbol_files
+from tracekit.tables.direct import Stored, TableRef
+from tracekit.tables.exports import PRUNED_NOTE, Header, PutAway, index, note_put_away, put_away
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.place import Choice
+from tracekit.tables.tables import Tables
 
 Export = Callable[..., Path]
 HOUR = 3600 * 10**9
@@ -23,6 +33,7 @@ STACK = (
     '<backtrace id="1"><frame id="2" name="leaf" addr="0x10"/>'
     '<frame id="3" name="main" addr="0x20"/></backtrace>'
 )
+GPU = "metal-gpu-intervals"
 
 
 @pytest.fixture
@@ -35,6 +46,11 @@ def table(export: Export) -> Path:
         schema="samples",
         name="samples.xml",
     )
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "kept"
 
 
 @pytest.fixture
@@ -59,17 +75,20 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def kept(folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir() if one.suffix == ".parquet")
+    return sorted(file.name for file in folder.iterdir() if file.suffix == ".parquet")
 
 
-def taken(cache: Path, export: Path, choice: Choice | None = None) -> Kept:
-    found = kept_or_read(cache, export, "samples", choice or Choice())
+def taken(cache: Path, ref: TableRef, schema: str = "samples") -> Kept:
+    found = kept_or_read(cache, ref, schema)
     assert isinstance(found, Kept)
     return found
 
 
-def test_a_kept_table_is_the_one_that_is_read(table: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "kept"
+def change(table: Path, start: int) -> None:
+    table.write_text(table.read_text().replace(">7</start-time>", f">{start}</start-time>"))
+
+
+def test_a_kept_table_is_the_one_that_is_read(table: Path, cache: Path) -> None:
     flat = read_flat(table)
     for _ in range(2):
         found = taken(cache, table)
@@ -77,11 +96,11 @@ def test_a_kept_table_is_the_one_that_is_read(table: Path, tmp_path: Path) -> No
         assert found.names == flat.names
         assert found.symbols.stacks.equals(flat.symbols.stacks)
         assert found.symbols.frames.equals(flat.symbols.frames)
-    assert len(kept(tmp_path / "kept")) == 3
+    assert len(kept(cache)) == 3
 
 
-def test_only_the_columns_that_are_asked_for_are_loaded(table: Path, tmp_path: Path) -> None:
-    for found in (taken(tmp_path / "kept", table), read_flat(table)):
+def test_only_the_columns_that_are_asked_for_are_loaded(table: Path, cache: Path) -> None:
+    for found in (taken(cache, table), read_flat(table)):
         assert list(found.part({"id", "start", "absent"})) == ["start", "id"]
         assert list(found.part(["process"])) == ["process"]  # and not process.pid
         assert list(found.part([])) == []
@@ -89,65 +108,49 @@ def test_only_the_columns_that_are_asked_for_are_loaded(table: Path, tmp_path: P
 
 
 @pytest.mark.usefixtures("later")
-def test_an_unchanged_export_is_hashed_once(table: Path, tmp_path: Path, hashed: list[str]) -> None:
-    cache = tmp_path / "kept"
-    taken(cache, table)
+def test_an_export_is_hashed_only_where_its_stamp_differs(
+    table: Path, cache: Path, hashed: list[str]
+) -> None:
+    first = taken(cache, table)
     assert hashed.count(table.name) == 1
     hashed.clear()
-    taken(cache, table)
+    assert taken(cache, table).path == first.path
     assert hashed == []
-
-
-@pytest.mark.usefixtures("later")
-def test_the_content_decides_where_the_stamp_differs(
-    table: Path, tmp_path: Path, hashed: list[str]
-) -> None:
-    folder = tmp_path / "kept"
-    taken(folder, table)
-    (first,) = [one for one in kept(folder) if one.count(".") == 3]
     table.with_name("copy.xml").write_bytes(table.read_bytes())
     table.with_name("copy.xml").replace(table)  # another inode, the same content
-    hashed.clear()
-    assert taken(folder, table).path.name == first
-    assert hashed == [table.name]
-    hashed.clear()
-    assert taken(folder, table).path.name == first
-    assert hashed == []  # the new stamp was noted
+    for expected in ([table.name], []):  # the new stamp is noted
+        assert taken(cache, table).path == first.path
+        assert hashed == expected
+        hashed.clear()
 
 
 @pytest.mark.usefixtures("later")
-def test_a_changed_export_is_read_again_even_with_its_old_times(
-    table: Path, tmp_path: Path
-) -> None:
-    cache = tmp_path / "kept"
+def test_a_changed_export_is_read_again_even_with_its_old_times(table: Path, cache: Path) -> None:
     taken(cache, table)
     before = table.stat()
-    table.write_text(table.read_text().replace(">7</start-time>", ">8</start-time>"))
+    change(table, 8)
     os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert taken(cache, table).part(["start"])["start"].iloc[0] == 8
 
 
-def test_what_is_stale_is_dropped(table: Path, tmp_path: Path, export: Export) -> None:
-    folder = tmp_path / "kept"
-    old = taken(folder, table).path
-    other = export("n:uint32", schema="sample", name="other.xml")
-    kept_or_read(folder, other, "sample")
-    older = folder / f"samples.{'0' * 32}.{READER_VERSION - 1}.parquet"
+def test_what_is_stale_is_dropped(table: Path, cache: Path, export: Export) -> None:
+    old = taken(cache, table).path
+    kept_or_read(cache, export("n:uint32", schema="sample", name="other.xml"), "sample")
+    older = cache / f"samples.{'0' * 32}.{READER_VERSION - 1}.parquet"
     older.write_bytes(b"of an old reader")
-    mine = folder / "samples.mine.parquet"
+    mine = cache / "samples.mine.parquet"
     mine.write_bytes(b"of a user")
-    table.write_text(table.read_text().replace(">7</start-time>", ">8</start-time>"))
-    new = taken(folder, table).path
-    assert not any(one.exists() for one in (old, *symbol_files(old), older))
-    assert all(one.exists() for one in (new, *symbol_files(new), mine))
-    assert len([one for one in kept(folder) if one.startswith("sample.")]) == 1
-    assert sorted(one.stem for one in folder.glob("*.json")) == sorted(
-        Path(one).stem for one in kept(folder) if len(one.split(".")) == 4
+    change(table, 8)
+    new = taken(cache, table).path
+    assert not any(file.exists() for file in (old, *symbol_files(old), older))
+    assert all(file.exists() for file in (new, *symbol_files(new), mine))
+    assert len([name for name in kept(cache) if name.startswith("sample.")]) == 1
+    assert sorted(file.stem for file in cache.glob("*.json")) == sorted(
+        Path(name).stem for name in kept(cache) if len(name.split(".")) == 4
     )
 
 
-def test_a_table_whose_stacks_are_gone_or_others_is_made_again(table: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "kept"
+def test_a_table_whose_stacks_are_gone_or_others_is_made_again(table: Path, cache: Path) -> None:
     opened = taken(cache, table)
     frames, stacks = symbol_files(opened.path)
     stacks.write_bytes(frames.read_bytes())
@@ -160,33 +163,38 @@ def test_a_table_whose_stacks_are_gone_or_others_is_made_again(table: Path, tmp_
         assert taken(cache, table).symbols.stacks["frames"].to_pylist() == [[0, 1]]
 
 
-def test_a_reader_beside_a_writer_reads_one_table_or_says_that_it_is_gone(
-    table: Path, tmp_path: Path
-) -> None:
-    """Tables of changed exports drop those that another reader still has open."""
-    cache = tmp_path / "kept"
+def test_a_table_with_a_changed_byte_gives_no_wrong_value(table: Path, cache: Path) -> None:
+    frame, file = read_flat(table).frame, taken(cache, table).path
+    whole = file.read_bytes()
+    for place in range(0, len(whole), 150):
+        changed = bytearray(whole)
+        changed[place] ^= 0x55
+        file.write_bytes(changed)
+        pd.testing.assert_frame_equal(taken(cache, table).part(), frame)
+        assert file.read_bytes() == whole
+
+
+def test_a_table_that_is_dropped_while_it_is_open_says_so(table: Path, cache: Path) -> None:
     text, opened = table.read_text(), taken(cache, table)
-    assert opened.part(["start"])["start"].tolist() == [7, pd.NA]
-    table.write_text(text.replace(">7</start-time>", ">8</start-time>"))
+    change(table, 8)
     assert taken(cache, table).part(["start"])["start"].tolist() == [8, pd.NA]
     for ask in (lambda: opened.names, opened.part, lambda: opened.symbols):
         with pytest.raises(InputError, match="is damaged") as refused:
             ask()
         assert "remove the file" in refused.value.hint
     table.write_text(text)
-    assert opened.path == taken(cache, table).path
+    assert taken(cache, table).path == opened.path
     assert opened.part(["start"])["start"].tolist() == [7, pd.NA]
 
 
-def test_two_at_once_both_read_whole_tables(table: Path, tmp_path: Path) -> None:
+def test_two_at_once_both_read_whole_tables(table: Path, cache: Path) -> None:
     flat = read_flat(table)
-    folder = tmp_path / "kept"
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: taken(folder, table).part(), range(16)))
+        found = list(pool.map(lambda _: taken(cache, table).part(), range(16)))
     for frame in found:
         pd.testing.assert_frame_equal(frame, flat.frame)
-    assert len(kept(folder)) == 3
-    assert not list(folder.glob(".*"))
+    assert len(kept(cache)) == 3
+    assert not list(cache.glob(".*"))
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(table: Path, tmp_path: Path) -> None:
@@ -196,30 +204,194 @@ def test_a_folder_that_cannot_be_written_is_no_error(table: Path, tmp_path: Path
     assert len(found.frame) == 2
 
 
-def test_what_the_reader_said_is_kept(table: Path, tmp_path: Path) -> None:
+def test_what_the_reader_said_is_kept(table: Path, cache: Path) -> None:
     text = table.read_text().replace(">5</uint64>", ">five</uint64>")
     table.write_text(text.rpartition("</node>")[0])
-    flat = read_flat(table)
-    assert len(flat.notes.said) == 2
+    said = read_flat(table).notes.said
+    assert len(said) == 2
     for _ in range(2):
-        found = taken(tmp_path / "kept", table)
-        assert found.notes.said == flat.notes.said
+        assert taken(cache, table).notes.said == said
 
 
 def test_an_export_that_changes_meanwhile_is_not_kept(
-    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = table.read_text()
     digest = caching.digest
 
     def overtaken(file: Path) -> str:
         found = digest(file)
         if file == table:
-            table.write_text(text.replace(">7</start-time>", ">77</start-time>"))
+            change(table, 77)
         return found
 
     monkeypatch.setattr(caching, "digest", overtaken)
-    found = kept_or_read(tmp_path / "kept", table, "samples")
+    found = kept_or_read(cache, table, "samples")
     assert isinstance(found, Flat)
     assert found.frame["start"].iloc[0] == 77
-    assert not [one for one in kept(tmp_path / "kept") if one.count(".") == 3]
+    assert not [name for name in kept(cache) if name.count(".") == 3]
+
+
+def bundle_of(folder: Path, start: int = 0, process: object = SERVER) -> Stored:
+    """Write a bundle; return its table of GPU intervals."""
+    bundle = write_bundle(folder, [intervals((10, 5, PYTHON), (start, 10, process)), ticks([1, 2])])
+    [listed] = index(bundle).tables[GPU]
+    assert isinstance(listed.ref, Stored)
+    return listed.ref
+
+
+@pytest.mark.usefixtures("later")
+def test_a_table_of_a_bundle_is_kept_and_loaded_again(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = bundle_of(tmp_path / "x.trace")
+    first = taken(cache, gpu, GPU)
+    monkeypatch.setattr(Stored, "digest", None)  # while its stamp lasts it is not hashed again
+    again = taken(cache, gpu, GPU)
+    assert again.path == first.path
+    pd.testing.assert_frame_equal(again.part(), read_flat(gpu).frame)
+
+
+@pytest.mark.parametrize("other", [{"start": 1}, {"process": PYTHON}], ids=["own", "shared"])
+def test_what_was_kept_of_other_files_is_not_taken(
+    tmp_path: Path, cache: Path, other: dict[str, object]
+) -> None:
+    gpu = bundle_of(tmp_path / "x.trace")
+    before = taken(cache, gpu, GPU).part()
+    changed = bundle_of(tmp_path / "y.trace", **other)
+    shutil.rmtree(gpu.bundle)
+    changed.bundle.rename(gpu.bundle)
+    after = taken(cache, gpu, GPU).part()
+    assert not after.equals(before)
+    pd.testing.assert_frame_equal(after, read_flat(gpu).frame)
+    assert len(kept(cache)) == 1
+
+
+@pytest.mark.parametrize("name", ["bulkstore", "bulkstore_descriptor", "schema.xml", "spec.plist"])
+def test_what_is_missing_of_a_bundle_is_said(tmp_path: Path, cache: Path, name: str) -> None:
+    gpu = bundle_of(tmp_path / "x.trace")
+    gpu.file.with_name(name).unlink()
+    with pytest.raises(InputError, match=name):
+        read_flat(gpu)
+    with pytest.raises(InputError, match=name):
+        kept_or_read(cache, gpu, GPU)
+
+
+def test_links_in_a_bundle_are_not_followed(tmp_path: Path) -> None:
+    gpu = bundle_of(tmp_path / "x.trace")
+    gpu.file.rename(tmp_path / "records")
+    gpu.file.symlink_to(tmp_path / "records")
+    with pytest.raises(BundleError, match="link"):
+        gpu.digest()
+
+
+AT = "2026-11-22T02:30:00+00:00"
+COLUMNS = "start:start-time name:string"
+
+
+def row(start: int, name: str) -> str:
+    return f"<row><start-time>{start}</start-time><string>{name}</string></row>"
+
+
+def away(name: str) -> PutAway:
+    headers = (Header("samples", "", 1, rows=True),)
+    return PutAway(name, "0" * 32, READER_VERSION, 10, headers, AT)
+
+
+def remove_all(exports: Path, cache: Path) -> dict[str, str]:
+    """Do what pruning does; return why which files stay."""
+    found, stays = to_put_away(exports, cache, AT)
+    note_put_away(exports, *found)
+    for export in found:
+        (exports / export.name).unlink()
+    return {path.name: reason for path, reason in stays.items()}
+
+
+def test_notes_add_up_and_a_file_that_is_there_again_counts_as_there(tmp_path: Path) -> None:
+    note_put_away(tmp_path, away("a.xml"))
+    note_put_away(tmp_path, away("b.xml"))
+    assert sorted(path.name for path in put_away(tmp_path)) == ["a.xml", "b.xml"]
+    (tmp_path / "a.xml").write_text("again")
+    assert sorted(path.name for path in put_away(tmp_path)) == ["b.xml"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"exports": [1]}', '{"format": 99}'])
+def test_a_note_that_cannot_be_read_is_an_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / PRUNED_NOTE).write_text(text)
+    for read in (put_away, index):
+        with pytest.raises(InputError, match=PRUNED_NOTE):
+            read(tmp_path)
+
+
+def test_a_table_of_a_removed_export_is_read_as_before(
+    export: Export, tmp_path: Path, cache: Path
+) -> None:
+    file = export(COLUMNS, row(1, "a"), row(2, "b"), schema="samples")
+    before = Tables(tmp_path, cache=cache).flat("samples").part()
+    assert remove_all(tmp_path, cache) == {}
+    assert not file.exists()
+    tables = Tables(tmp_path, cache=cache)
+    assert tables.schemas == ("samples",)
+    pd.testing.assert_frame_equal(tables.flat("samples").part(), before)
+    assert tables.remarks == ()
+
+
+def test_several_removed_tables_of_one_schema_stay_apart(
+    document: Export, node: Callable[..., str], tmp_path: Path, cache: Path
+) -> None:
+    names = {3: "a.xml", 7: "b.xml"}
+    for table, name in names.items():
+        document(node(COLUMNS, row(table, name), schema="samples", table=table), name=name)
+    assert remove_all(tmp_path, cache) == {}
+    tables = Tables(tmp_path, cache=cache)
+    for table, name in names.items():
+        assert [*tables.flat("samples", Choice(table=table)).part()["name"]] == [name]
+
+
+def test_tables_that_cannot_be_told_apart_stay_exports(
+    document: Export, node: Callable[..., str], tmp_path: Path, cache: Path
+) -> None:
+    for name in ("a.xml", "b.xml"):
+        document(node(COLUMNS, row(1, name), schema="samples").replace("xpath=", "p="), name=name)
+    reason = "another file holds a table that cannot be distinguished from one of its own"
+    assert remove_all(tmp_path, cache) == {"a.xml": reason, "b.xml": reason}
+
+
+def test_damaged_and_strange_files_stay(export: Export, tmp_path: Path, cache: Path) -> None:
+    whole = export(COLUMNS, *[row(start, "a" * 50) for start in range(50)], schema="samples")
+    cut = tmp_path / "cut.xml"
+    cut.write_text(whole.read_text()[:3000].replace("samples", "others"))
+    (tmp_path / "page.xml").write_text("<html/>")
+    (tmp_path / "toc.xml").write_text("<trace-toc/>")
+    assert remove_all(tmp_path, cache) == {
+        "cut.xml": "it is damaged, and rows are missing",
+        "page.xml": "it is no export",
+    }
+    assert sorted(file.name for file in tmp_path.glob("*.xml")) == [
+        "cut.xml",
+        "page.xml",
+        "toc.xml",
+    ]
+
+
+def test_what_is_all_that_is_left_is_never_dropped(
+    export: Export, tmp_path: Path, cache: Path
+) -> None:
+    """Another export of the schema that comes later has its own kept table beside it."""
+    export(COLUMNS, row(1, "a"), schema="samples", name="a.xml")
+    remove_all(tmp_path, cache)
+    [left] = kept(cache)
+    taken(cache, export(COLUMNS, row(2, "b"), schema="samples", name="b.xml"))
+    assert len(kept(cache)) == 2
+    assert left in kept(cache)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "json"])
+def test_what_was_kept_and_is_no_more_is_told(
+    suffix: str, export: Export, tmp_path: Path, cache: Path
+) -> None:
+    export(COLUMNS, row(1, "a"), schema="samples")
+    remove_all(tmp_path, cache)
+    [file] = cache.glob(f"samples.*.{suffix}")
+    file.unlink()
+    with pytest.raises(InputError, match="was pruned on 2026-11-22, and"):
+        Tables(tmp_path, cache=cache).flat("samples")

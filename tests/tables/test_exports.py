@@ -1,15 +1,30 @@
-"""What a file is, told from its text alone."""
+"""What a file is, told from its text alone; of the exports of several runs, those of one."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tracekit.base.errors import InputError
-from tracekit.tables.exports import Content, Header, headers, identify, index
-from tracekit.tables.toc import read_toc
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.recording import Process
+from tracekit.tables.direct import Listed
+from tracekit.tables.exports import (
+    Content,
+    ExportIndex,
+    Header,
+    Loss,
+    headers,
+    identify,
+    index,
+    meant,
+    of_one_run,
+)
+from tracekit.tables.place import OPEN, Choice, Place
+from tracekit.tables.toc import Toc, TocRun, TocTable, read_toc
 from tracekit.tables.xml.reader import ExactReader
 
+Export = Callable[..., Path]
+NodeMaker = Callable[..., str]
 TOC = '<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>'
 
 
@@ -39,7 +54,7 @@ def test_a_file_is_what_it_begins_with(tmp_path: Path, text: str, content: Conte
     assert identify(path) == content
 
 
-def test_a_folder_is_indexed_by_schema(export: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_folder_is_indexed_by_schema(export: Export, tmp_path: Path) -> None:
     one = export("a:string", schema="one", name="b.xml")
     again = export("a:string", schema="one", name="c.xml")
     two = export("a:string", schema="two", name="a.xml")
@@ -47,54 +62,29 @@ def test_a_folder_is_indexed_by_schema(export: Callable[..., Path], tmp_path: Pa
     toc.write_text(TOC)
     (tmp_path / "notes.txt").write_text("<trace-toc/>")
     (tmp_path / "other.xml").write_text("<html/>")
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.xml").mkdir()
     found = index(tmp_path)
     assert {name: [one.ref for one in listed] for name, listed in found.tables.items()} == {
         "one": [one, again],
         "two": [two],
     }
     assert found.toc == read_toc(toc)
+    assert found.strange == (tmp_path / "other.xml",)
 
 
 def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         identify(tmp_path / "absent.xml")
-    (tmp_path / "folder.xml").mkdir()
-    assert index(tmp_path).tables == {}
 
 
 ROW = '<row><uint32 id="1">5</uint32></row>'
-NodeMaker = Callable[..., str]
 
 
 def xpath(table: int) -> str:
     return f"//trace-toc[1]/run[1]/data[1]/table[{table}]"
 
 
-def test_tables_are_found_in_their_order(document: Callable[..., Path], node: NodeMaker) -> None:
-    path = document(
-        node("n:uint32", ROW, ROW, schema="one", table=4),
-        node("n:uint32", schema="two", table=9),
-        node("n:uint32", ROW, schema="one", table=11),
-    )
-    assert headers(path) == [
-        Header("one", xpath(4), 1, rows=True),
-        Header("two", xpath(9), 2, rows=False),
-        Header("one", xpath(11), 3, rows=True),
-    ]
-
-
-def test_a_table_without_a_header_inherits(document: Callable[..., Path], node: NodeMaker) -> None:
-    bare = f"<node xpath='{xpath(7)}'>{ROW}</node>"
-    path = document(node("n:uint32", schema="one"), bare, "<node/>")
-    assert headers(path)[1:] == [
-        Header("one", xpath(7), 2, rows=True, inherited=True),
-        Header("one", "", 3, rows=False, inherited=True),
-    ]
-    assert headers(document(bare)) == [Header("", xpath(7), 1, rows=True, inherited=True)]
-
-
-def test_words_in_values_are_no_tags(document: Callable[..., Path], node: NodeMaker) -> None:
+def test_words_in_values_are_no_tags(document: Export, node: NodeMaker) -> None:
     text = '<row><string id="1" fmt="&lt;node&gt;">&lt;schema name="no"/&gt; nodes</string></row>'
     path = document(node("s:string", text, schema="a&amp;b"))
     assert headers(path) == [Header("a&b", xpath(1), 1, rows=True)]
@@ -113,7 +103,7 @@ def test_words_in_values_are_no_tags(document: Callable[..., Path], node: NodeMa
     ids=["a control character", "the same in decimal", "an ampersand", "white space"],
 )
 def test_values_are_read_by_the_rules_of_xml_as_by_the_exact_reader(
-    document: Callable[..., Path], node: NodeMaker, written: str, meant: str
+    document: Export, node: NodeMaker, written: str, meant: str
 ) -> None:
     path = document(node("n:uint32", ROW, schema=written))
     assert [one.schema for one in headers(path)] == [meant]
@@ -122,18 +112,95 @@ def test_values_are_read_by_the_rules_of_xml_as_by_the_exact_reader(
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 50, 10_000])
 def test_it_does_not_matter_where_blocks_are_cut(
-    document: Callable[..., Path], node: NodeMaker, size: int, monkeypatch: pytest.MonkeyPatch
+    document: Export, node: NodeMaker, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = document(
-        node("n:uint32", ROW, schema="one", table=4),
+        node("n:uint32", ROW, ROW, schema="one", table=4),
         node("n:uint32", schema="two", table=9),
         f"<node xpath='{xpath(10)}'>\n{ROW}</node>",
-        node("n:uint32", schema="three", table=11),
+        "<node/>",
+        node("n:uint32", ROW, schema="one", table=11),
     )
     monkeypatch.setattr("tracekit.tables.exports._BLOCK", size)
     assert headers(path) == [
         Header("one", xpath(4), 1, rows=True),
         Header("two", xpath(9), 2),
         Header("two", xpath(10), 3, rows=True, inherited=True),
-        Header("three", xpath(11), 4),
+        Header("two", "", 4, inherited=True),
+        Header("one", xpath(11), 5, rows=True),
     ]
+
+
+def test_a_table_without_any_header_has_no_schema(document: Export) -> None:
+    bare = document(f"<node xpath='{xpath(7)}'>{ROW}</node>")
+    assert headers(bare) == [Header("", xpath(7), 1, rows=True, inherited=True)]
+
+
+FOLDER = Path("exports")
+
+
+def listed(run: int | None, table: int | None = 1) -> Listed:
+    return Listed(Path(f"{run}-{table}.xml"), "tick", Place(run, table), {}, rows=True)
+
+
+SEVERAL = ExportIndex(
+    {"tick": (listed(1), listed(2), listed(2, 2), listed(None, None))},
+    toc=Toc((TocRun(1, target=Process(7, "a")), TocRun(2), TocRun(3))),
+    lost=(Loss("of one", 1), Loss("of two", 2), Loss("of all")),
+)
+
+
+@pytest.mark.parametrize(
+    ("choice", "run", "tables", "lost"),
+    [
+        (Choice(1), 1, ["1-1", "None-None"], ["of one", "of all"]),
+        (Choice(1, 1), 1, ["1-1"], ["of one", "of all"]),
+        (OPEN, 2, ["2-1", "2-2", "None-None"], ["of two", "of all"]),
+    ],
+)
+def test_what_is_of_other_runs_or_places_is_left_out(
+    choice: Choice, run: int, tables: list[str], lost: list[str]
+) -> None:
+    found, number, said = of_one_run(SEVERAL, FOLDER, choice)
+    assert number == run
+    assert [Path(str(table.ref)).stem for table in found.every] == tables
+    assert [loss.text for loss in found.lost] == lost
+    assert [
+        "exports has 3 runs" in text and "Run 2, the last one with tables, is read" in text
+        for text in said
+    ] == [True] * (choice == OPEN)
+
+
+BARE = ExportIndex({"tick": (listed(2), listed(5))})
+TABLES = (TocTable(1, "tick"),)
+SECOND = ExportIndex(
+    {"tick": (listed(2),)}, toc=Toc((TocRun(1, tables=TABLES), TocRun(2, tables=TABLES)))
+)
+NOWHERE = ExportIndex({"tick": (listed(None, None),)})
+
+
+def test_runs_are_known_by_exports_too_and_may_be_unknown() -> None:
+    runs = [
+        of_one_run(found, FOLDER, choice)[1]
+        for found, choice in ((BARE, OPEN), (BARE, Choice(2)), (SECOND, OPEN), (NOWHERE, OPEN))
+    ]
+    assert runs == [5, 2, 2, None]
+    assert meant(ExportIndex(), FOLDER, 3) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("found", "choice", "error", "said", "hint"),
+    [
+        (SECOND, Choice(1), UsageError, r"exports has no export of run 1\.", "It has run 2."),
+        (BARE, Choice(3), UsageError, "exports has no run 3", "It has run 2; run 5."),
+        (NOWHERE, Choice(1), UsageError, "has no run 1: nothing says of which run", "Leave --run"),
+        (BARE, Choice(2, 7), InputError, "exports has no table that is run 2, table 7", "--table"),
+    ],
+)
+def test_a_run_or_place_that_is_not_there_is_refused(
+    found: ExportIndex, choice: Choice, error: type[Exception], said: str, hint: str
+) -> None:
+    with pytest.raises(error, match=said) as raised:
+        of_one_run(found, FOLDER, choice)
+    assert isinstance(raised.value, UsageError | InputError)
+    assert hint in raised.value.hint

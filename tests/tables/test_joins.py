@@ -1,0 +1,148 @@
+"""Rows find the one row with their key, or none; a join is given the tables that it names."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tracekit.base.errors import InputError
+from tracekit.tables.joins import Joined, first_with_rows, made, match
+from tracekit.tables.schema import Column, Kind, Schema
+from tracekit.tables.schemas import SCHEMAS
+
+MOST = 2**64 - 2
+SEVERAL = "2 rows have several rows in things, and take none of them"
+
+
+def ids(*values: int | None) -> pd.Series:
+    return pd.Series(pd.array(values, dtype="UInt64"))
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "places", "ambiguous", "said"),
+    [
+        ((1, 2, 3), (3, 1), [1, -1, 0], 0, ()),
+        ((1, 1, 1), (1,), [0, 0, 0], 0, ()),
+        ((1, 2), (1, 1, 2), [-1, 2], 1, (SEVERAL.replace("2", "1"),)),
+        ((1, 1, 2), (1, 1), [-1, -1, -1], 2, (SEVERAL,)),
+        ((None, 2), (None, 2), [-1, 1], 0, ()),
+        ((0, None), (None, 0), [1, -1], 0, ()),
+        ((MOST, 2**53 + 1), (2**53, MOST), [1, -1], 0, ()),
+        ((), (1,), [], 0, ()),
+        ((1, 2), (), [-1, -1], 0, ()),
+        ((None,), (None,), [-1], 0, ()),
+        ((None,), (1,), [-1], 0, ()),
+        ((1, 2, None), (3,), [-1] * 3, 0, ("none of the 2 rows has its id in things",)),
+    ],
+)
+def test_a_key_finds_one_row_and_what_did_not_match_is_said(
+    own: Sequence[int | None],
+    others: Sequence[int | None],
+    places: list[int],
+    ambiguous: int,
+    said: tuple[str, ...],
+) -> None:
+    found = match([ids(*own)], [ids(*others)])
+    assert found.places.tolist() == places
+    assert (found.ambiguous, found.there) == (ambiguous, len(others))
+    assert found.found == sum(place >= 0 for place in places)
+    assert found.said("rows", "things") == said
+    assert found.doubts("rows", "things") == (said if ambiguous else ())
+
+
+def test_a_key_of_two_columns_matches_only_as_a_whole() -> None:
+    own = [ids(1, 1, 2, None, 1), ids(7, 8, 7, 7, None)]
+    others = [ids(2, 1, 1, None), ids(7, 7, 9, 7)]
+    assert match(own, others).places.tolist() == [1, -1, 0, -1, -1]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_many_keys_match_as_a_dictionary_does(several: bool) -> None:
+    random = np.random.default_rng(4)
+    own = random.integers(0, 500, (2, 4_000)).astype("uint64")
+    other = random.integers(0, 500, (2, 3_000)).astype("uint64")
+    if not several:
+        other = np.unique(other, axis=1)
+    table: dict[tuple[int, ...], list[int]] = {}
+    for place, key in enumerate(zip(*other.tolist(), strict=True)):
+        table.setdefault(key, []).append(place)
+    expected = [table.get(key, []) for key in zip(*own.tolist(), strict=True)]
+    found = match([*map(pd.Series, own)], [*map(pd.Series, other)])
+    assert found.places.tolist() == [rows[0] if len(rows) == 1 else -1 for rows in expected]
+    assert found.ambiguous == sum(len(rows) > 1 for rows in expected)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected", "dtype"),
+    [
+        (pd.Series(["a", "b"], dtype="string"), ["b", None, "a"], "string"),
+        (pd.Series([5, 6]), [6, None, 5], "Int64"),
+        (ids(MOST, 2), [2, None, MOST], "UInt64"),
+        (pd.Series(pd.array([True, None], dtype="boolean")), [None, None, True], "boolean"),
+        (pd.Series([True, False]), [False, None, True], "boolean"),
+    ],
+)
+def test_what_the_counterpart_has_is_taken_and_null_where_there_is_none(
+    column: pd.Series, expected: list[object], dtype: str
+) -> None:
+    taken = match([ids(2, 3, 1)], [ids(1, 2)]).take(column)
+    assert [None if pd.isna(value) else value for value in taken] == expected
+    assert taken.dtype == dtype
+
+
+class Shelf(Mapping[str, pd.DataFrame]):
+    """Tables of which one cannot be read."""
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name == "more":
+            raise InputError("more.xml is no export.")
+        return pd.DataFrame({"start": [1, 2]})
+
+    def __iter__(self) -> Iterator[str]:
+        yield from ("own", "more")
+
+    def __len__(self) -> int:
+        return 2
+
+
+def test_a_join_does_without_what_cannot_be_read_and_says_so() -> None:
+    def join(own: pd.DataFrame, more: pd.DataFrame | None) -> Joined:
+        columns = {"start": own["start"]}
+        return Joined(columns if more is None else columns | {"n": more["n"]}, ("it is so",))
+
+    start, *_, clock = SCHEMAS["steps"].columns
+    things = Schema("things", "Things.", (), (start, Column("n", "", Kind.INTEGER, "n"), clock))
+    frame, warnings = made(things, join, Shelf())
+    assert frame["n"].isna().tolist() == [True, True]
+    assert warnings == ["things does without more: more.xml is no export.", "things: it is so"]
+
+
+def rows(count: int, *warnings: str) -> Callable[[], tuple[pd.DataFrame, list[str]]]:
+    return lambda: (pd.DataFrame({"n": range(count)}), list(warnings))
+
+
+def broken() -> tuple[pd.DataFrame, list[str]]:
+    raise InputError("a.xml is no export.")
+
+
+@pytest.mark.parametrize(
+    ("ways", "count", "said"),
+    [
+        ([rows(0, "none"), rows(2, "two"), rows(3, "three")], 2, ["none", "two"]),
+        ([rows(0, "none"), rows(0)], 0, ["none"]),
+        ([broken, rows(1)], 1, ["t: a.xml is no export."]),
+        ([rows(0), broken], 0, ["t: a.xml is no export."]),
+    ],
+)
+def test_the_first_way_that_gives_rows_counts(
+    ways: list[Callable[[], tuple[pd.DataFrame, list[str]]]], count: int, said: list[str]
+) -> None:
+    frame, warnings = first_with_rows("t", ways)
+    assert (len(frame), warnings) == (count, said)
+
+
+def test_a_way_that_fails_is_an_error_if_there_is_no_other() -> None:
+    for ways in ([broken], [broken, broken]):
+        with pytest.raises(InputError, match=r"a\.xml is no export"):
+            first_with_rows("t", ways)
