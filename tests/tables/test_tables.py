@@ -1,4 +1,4 @@
-"""The tables of a folder of exports: lazy, chosen, never glued, and honest about what is missing."""
+"""The tables of a folder of exports: lazy, chosen, never glued; what is missing is said."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
