@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -10,11 +10,12 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning
-from tracekit.tables.flat import read_flat, read_table
+from tracekit.tables.flat import ReaderName, read_flat, read_table
 from tracekit.tables.xml.fast.tokens import IrregularError
 
 Export = Callable[..., Path]
-PROCESS = '<process id="{0}" fmt="App ({1})"><pid id="{0}1">{1}</pid></process>'
+NodeMaker = Callable[..., str]
+FIVE = '<row><uint32 id="1">5</uint32></row>'
 
 
 def test_a_row_for_a_row_and_a_column_for_a_mnemonic(export: Export) -> None:
@@ -52,7 +53,7 @@ def test_a_value_against_its_type_makes_text_and_a_warning(export: Export) -> No
 
 
 def test_damage_is_a_warning_that_counts_the_rows(export: Export) -> None:
-    path = export("n:uint32", *['<row><uint32 id="1">5</uint32></row>'] * 3)
+    path = export("n:uint32", *[FIVE] * 3)
     path.write_text(path.read_text().partition("</node>")[0][:-5])
     with pytest.warns(DamagedExportWarning, match="table is damaged after row 2") as caught:
         frame = read_table(path)
@@ -65,61 +66,58 @@ def test_damage_is_a_warning_that_counts_the_rows(export: Export) -> None:
     flat = read_flat(path)
     assert flat.frame.equals(frame)
     assert len(flat.notes.damage) == 1
-    assert issubclass(DamagedExportWarning, ExportWarning)
-    assert issubclass(ExportWarning, UserWarning)
+    assert DamagedExportWarning.__mro__[1:3] == (ExportWarning, UserWarning)
 
 
-def test_several_tables_need_a_name(document: Export, node: Callable[..., str]) -> None:
-    path = document(
-        node("n:uint32", '<row><uint32 id="1">5</uint32></row>', schema="one"),
-        node("m:uint32", '<row><uint32 ref="1"/></row>', schema="two"),
-    )
-    with pytest.raises(
-        InputError, match="holds 2 tables: one, run 1 table 1, with 1 row; two, "
-    ) as caught:
-        read_table(path)
-    assert caught.value.hint
-    assert read_table(path, "two")["m"].tolist() == [5]
-    with pytest.raises(InputError, match="no table three; it holds one, "):
-        read_table(path, schema="three")
-
-
-def two_profiles(node: Callable[..., str], first: int = 1, second: int = 1) -> list[str]:
-    """Write two tables of one schema, with that many rows."""
-    columns = "n:uint32 process:process"
-    rows = f'<row><uint32 id="9">5</uint32>{PROCESS.format(1, 7)}</row>'
-    again = '<row><uint32 id="8">-6</uint32><process id="1" fmt="x"/></row>'
+def two(
+    node: NodeMaker, schemas: Sequence[str] = ("info", "info"), rows: Sequence[int] = (1, 1)
+) -> list[str]:
+    """Write two tables, with that many rows."""
     return [
-        node(columns, *[rows] * first, schema="info", table=4),
-        node(columns, *[again] * second, schema="info", table=11),
+        node("n:uint32", *[FIVE] * rows[0], schema=schemas[0], table=4),
+        node("n:uint32", *[FIVE.replace("5", "6")] * rows[1], schema=schemas[1], table=11),
     ]
 
 
-def test_tables_of_one_schema_are_chosen_by_their_place(
-    document: Export, node: Callable[..., str]
+@pytest.mark.parametrize(
+    ("schemas", "meant", "said"),
+    [
+        (("one", "two"), {}, "2 tables: one, run 1 table 4, with 1 row; two, run 1 table 11"),
+        (("one", "two"), {"schema": "three"}, "no table three; it holds one, run 1 table 4"),
+        (
+            ("info", "info"),
+            {},
+            r"2 tables of info: info, run 1 table 4, with 1 row; info, run 1 table 11, .* row\.",
+        ),
+        (("info", "info"), {"table": 5}, "no table that is table 5; it holds info, run 1 table 4"),
+        (("info", "info"), {"table": 4, "run": 2}, "no table that is run 2, table 4"),
+    ],
+)
+def test_of_several_tables_it_must_be_clear_which_is_meant(
+    document: Export, node: NodeMaker, schemas: tuple[str, str], meant: dict[str, object], said: str
 ) -> None:
-    path = document(*two_profiles(node))
-    with pytest.raises(InputError, match="holds 2 tables of info") as caught:
-        read_table(path)
-    assert "info, run 1 table 4, with 1 row; info, run 1 table 11, with 1 row." in str(caught.value)
+    path = document(*two(node, schemas))
+    with pytest.raises(InputError, match=said) as caught:
+        read_table(path, **meant)
     assert "--table" in caught.value.hint
+
+
+def test_a_table_is_chosen_by_its_schema_or_place(document: Export, node: NodeMaker) -> None:
+    path = document(*two(node))
     assert read_table(path, table=4)["n"].tolist() == [5]
-    assert read_table(path, "info", table=11, run=1)["n"].tolist() == [-6]
-    with pytest.raises(InputError, match="no table that is table 5; it holds info, run 1 table 4"):
-        read_table(path, table=5)
-    with pytest.raises(InputError, match="no table that is run 2, table 4"):
-        read_table(path, table=4, run=2)
+    assert read_table(path, "info", table=11, run=1)["n"].tolist() == [6]
+    assert read_table(document(*two(node, ("one", "two"))), "two")["n"].tolist() == [6]
 
 
-@pytest.mark.parametrize("full", [0, 1])
+@pytest.mark.parametrize(("rows", "value", "other"), [((1, 0), 5, 11), ((0, 1), 6, 4)])
 def test_the_only_table_with_rows_is_taken_and_the_other_named(
-    document: Export, node: Callable[..., str], full: int
+    document: Export, node: NodeMaker, rows: tuple[int, int], value: int, other: int
 ) -> None:
-    path = document(*two_profiles(node, first=1 - full, second=full))
-    with pytest.warns(ExportWarning, match=f"run 1 table {[11, 4][full]} has no rows") as caught:
+    path = document(*two(node, rows=rows))
+    with pytest.warns(ExportWarning, match=f"run 1 table {other} has no rows") as caught:
         frame = read_table(path)
     assert len(caught) == 1
-    assert frame["n"].tolist() == [[5], [-6]][full]
+    assert frame["n"].tolist() == [value]
 
 
 def test_an_empty_answer_is_not_taken_for_success(tmp_path: Path) -> None:
@@ -129,44 +127,26 @@ def test_an_empty_answer_is_not_taken_for_success(tmp_path: Path) -> None:
         read_table(path)
 
 
-PLAIN = (
-    '<row><start-time id="1" fmt="00:00.000.007">7</start-time><uint64 id="2" fmt="5">5</uint64>'
-    '<formatted-label id="3" fmt="a µ"><string id="4" fmt="a µ">a µ</string></formatted-label>'
-    "</row>"
-)
-COLUMNS = "start:start-time id:uint64 label:formatted-label"
-
-
-@pytest.fixture
-def plain(tmp_path: Path, node: Callable[..., str]) -> Path:
-    """Write an export byte for byte as xctrace does."""
-    path = tmp_path / "plain.xml"
-    path.write_text(
-        '<?xml version="1.0"?>\n<trace-query-result>\n'
-        + node(COLUMNS, PLAIN, '<row><start-time ref="1"/><sentinel/><sentinel/></row>')
-        + "</trace-query-result>\n"
-    )
-    return path
-
-
-def test_a_plain_export_is_read_by_the_fast_reader(
-    plain: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.DEBUG, "tracekit"):
-        flat = read_flat(plain)
-    assert "read by FastReader" in caplog.text
-    exact = read_flat(plain, only="exact")
-    pd.testing.assert_frame_equal(flat.frame, exact.frame)
-
-
+@pytest.mark.parametrize("plain", [True, False])
 def test_the_exact_reader_reads_what_the_fast_one_gives_up(
-    plain: Path, caplog: pytest.LogCaptureFixture
+    document: Export, node: NodeMaker, caplog: pytest.LogCaptureFixture, *, plain: bool
 ) -> None:
-    plain.write_text(plain.read_text().replace('ref="1"/>', 'ref="1" />'))
+    row = (
+        '<row><start-time id="1" fmt="00:00.000.007">7</start-time><uint64 id="2" fmt="5">5'
+        '</uint64><formatted-label id="3" fmt="a µ"><string id="4" fmt="a µ">a µ</string>'
+        "</formatted-label></row>"
+    )
+    repeat = '<row><start-time ref="1"/><sentinel/><sentinel/></row>'
+    columns = "start:start-time id:uint64 label:formatted-label"
+    path = document(node(columns, row, repeat if plain else repeat.replace('"/>', '" />')))
     with caplog.at_level(logging.DEBUG, "tracekit"):
-        flat = read_flat(plain)
-    assert "not read by the fast reader: " in caplog.text
-    assert "read by ExactReader" in caplog.text
+        flat = read_flat(path)
+    assert f"read by {'FastReader' if plain else 'ExactReader'}" in caplog.text
+    assert ("not read by the fast reader: " in caplog.text) is not plain
+    readers: tuple[ReaderName, ...] = ("exact", "fast") if plain else ("exact",)
+    for only in readers:
+        pd.testing.assert_frame_equal(read_flat(path, only=only).frame, flat.frame)
     assert flat.frame["start"].tolist() == [7, 7]
-    with pytest.raises(IrregularError):
-        read_flat(plain, only="fast")
+    if not plain:
+        with pytest.raises(IrregularError):
+            read_flat(path, only="fast")

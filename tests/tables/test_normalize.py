@@ -36,11 +36,11 @@ def made(
     schema = Schema("things", "things", (gpu("raw-things"),), declared)
     pids, names = frozenset(map(int, targets.split())), exported.split() or None
     table, remarks = normalize(pd.DataFrame(columns), schema, source, pids, names)
-    assert {(one.table, one.schema) for one in remarks} <= {("things", "raw")}
+    assert {(remark.table, remark.schema) for remark in remarks} <= {("things", "raw")}
     return table, [remark.text for remark in remarks]
 
 
-def one(values: object, kind: Kind) -> pd.Series:
+def column_x(values: object, kind: Kind) -> pd.Series:
     """Normalize one column, called `x`."""
     return made({"x": values}, Column("x", "x", kind, "x"))[0]["x"]
 
@@ -73,7 +73,7 @@ def one(values: object, kind: Kind) -> pd.Series:
 def test_a_kind_gives_its_dtype(
     kind: Kind, values: object, dtype: str, expected: list[object]
 ) -> None:
-    series = one(values, kind)
+    series = column_x(values, kind)
     assert series.dtype == dtype
     assert [None if pd.isna(value) else value for value in series] == expected
 
@@ -93,7 +93,7 @@ def test_a_kind_gives_its_dtype(
 )
 def test_what_is_not_of_its_kind_is_told_in_words(kind: Kind, values: object) -> None:
     with pytest.raises(InputError, match=f"column x of raw holds what is no {kind}"):
-        one(values, kind)
+        column_x(values, kind)
 
 
 def test_a_doubtful_column_that_is_something_else_costs_only_itself() -> None:
@@ -130,35 +130,47 @@ def test_only_the_target_is_the_target(targets: str, expected: list[bool]) -> No
     assert table["target"].tolist() == expected
 
 
-def test_a_column_that_is_not_there_is_null_and_is_named() -> None:
-    columns = (Column("n", "n", Kind.INTEGER, "n"), Column("t", "t", Kind.TEXT, "t"))
-    table, said = made({"other": [1]}, *columns)
-    assert table.dtypes.astype(str).to_dict() == {"n": "Int64", "t": "string"}
-    assert table.isna().all(axis=None)
-    unknown = "raw: columns that tracekit does not know: other"
-    assert said == [unknown, "raw: columns that the export lacks: n, t"]
-    _, said = made({"other": [1]}, *columns, source=Source("raw", "host"))
-    assert said == [unknown]
+WIDTH = Column("width", "pixel-width", Kind.INTEGER, "width", since="27.2")
+THREAD = {"start": [1], "thread": ["T"], "thread.tid": [1], "thread.pid": [2]}
 
 
-def test_a_column_of_a_later_version_is_not_missed_in_an_older_export() -> None:
-    columns = (START, Column("width", "pixel-width", Kind.INTEGER, "width", since="27.2"))
-    table, said = made({"start": [1]}, *columns)
-    assert (table["width"].isna().tolist(), said) == ([True], [])
-    table, said = made({"start": [1], "pixel-width": [1920]}, *columns)
-    assert (table["width"].tolist(), said) == ([1920], [])
-
-
-def test_unknown_columns_are_those_of_the_export_even_if_few_are_loaded() -> None:
-    _, said = made({"start": [1]}, START, exported="start new")
-    assert said == ["raw: columns that tracekit does not know: new"]
-
-
-def test_ids_beside_a_known_column_are_known() -> None:
-    flat = {"start": [1], "thread": ["T"], "thread.tid": [1], "thread.pid": [2]}
-    assert made(flat, START, source=gpu("raw", unused="thread"))[1] == []
-    _, said = made(flat, START)
-    assert said == ["raw: columns that tracekit does not know: thread, thread.tid, thread.pid"]
+@pytest.mark.parametrize(
+    ("columns", "source", "exported", "said"),
+    [
+        ({"start": [1], "n": [5], "pixel-width": [1920]}, RAW, "", []),
+        ({"start": [1], "n": [5]}, RAW, "start n new", ["that tracekit does not know: new"]),
+        (
+            {"start": [1], "other": [1]},
+            RAW,
+            "",
+            ["that tracekit does not know: other", "that the export lacks: n"],
+        ),
+        (
+            {"start": [1], "other": [1]},
+            Source("raw", "host"),
+            "",
+            ["that tracekit does not know: other"],
+        ),
+        (THREAD | {"n": [5]}, gpu("raw", unused="thread"), "", []),
+        (
+            THREAD | {"n": [5]},
+            RAW,
+            "",
+            ["that tracekit does not know: thread, thread.tid, thread.pid"],
+        ),
+    ],
+    ids=["a later version's", "not loaded", "lacking", "of the host", "ids beside", "unknown"],
+)
+def test_columns_too_many_and_too_few_are_named_and_what_is_lacking_is_null(
+    columns: Mapping[str, Any], source: Source, exported: str, said: list[str]
+) -> None:
+    declared = (START, Column("n", "n", Kind.INTEGER, "n"), WIDTH)
+    table, remarks = made(columns, *declared, source=source, exported=exported)
+    assert remarks == [f"raw: columns {words}" for words in said]
+    values = [table[name].tolist() for name in ("n", "width")]
+    expected = (columns.get(name, [pd.NA]) for name in ("n", "pixel-width"))
+    assert values == [*expected]
+    assert table.dtypes[["n", "width"]].map(str).tolist() == ["Int64", "Int64"]
 
 
 def test_a_column_that_must_be_there_is_asked_for() -> None:

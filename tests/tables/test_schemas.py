@@ -64,10 +64,12 @@ def test_every_listed_schema_of_a_table_is_read_without_a_word(export: Export) -
         }
         flat = read_flat(export(columns, *[row(columns)] * rows, schema=name), name)
         table, remarks = normalize(flat.frame, schema, source, frozenset({7}))
-        wrong = [*flat.notes.said, *remarks]
-        for column in schema.columns:
-            if rows and column.source and not column.since and table[column.name].isna().any():
-                wrong.append(f"{column.name} is null")
+        null = [
+            column.name
+            for column in schema.columns
+            if rows and column.source and not column.since and table[column.name].isna().any()
+        ]
+        wrong = (*flat.notes.said, *remarks, *null)
         if wrong or len(table) != rows or table.dtypes.map(str).to_dict() != dtypes:
             offenders[name] = wrong
     assert offenders == {}

@@ -1,6 +1,8 @@
 """From text to values: exact, or text; a column's type follows from all its cells."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -8,17 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bundle_writer import TIME, Col, Table, write_bundle
+from tracekit.base.errors import InputError
+from tracekit.tables import values
+from tracekit.tables.convert import convert
+from tracekit.tables.direct import Stored
+from tracekit.tables.flat import read_flat
 from tracekit.tables.layout import Layout
-from tracekit.tables.values import Form
+from tracekit.tables.values import LONG, long_bytes
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 
-TYPES = {
-    Form.INTEGER: "start-time",
-    Form.UNSIGNED: "uint64",
-    Form.NUMBER: "percent",
-    Form.FLAG: "boolean",
-    Form.TEXT: "string",
-}
+Export = Callable[..., Path]
+INTEGER, UNSIGNED, NUMBER, FLAG, TEXT = "start-time", "uint64", "percent", "boolean", "string"
 CELLS = st.one_of(
     st.none(),
     st.sampled_from(
@@ -37,30 +40,21 @@ def seen(
     declared: str | None, *pieces: pa.ChunkedArray, foreign: str = ""
 ) -> tuple[pd.Series, str | None]:
     """Return a column that comes in pieces, and its drift; without a type, that of pids."""
-    kind, types = declared or "process", frozenset(foreign.split())
-    about = ExportColumn("name", "name", kind)
-    nodes = [
-        Node("table", "", (ColumnCells(about, one, types),), len(one))
+    about, types = ExportColumn("name", "name", declared or "process"), frozenset(foreign.split())
+    parts = [
+        ColumnCells(about, cells, types)
         if declared
-        else Node("table", "", (ColumnCells(about, texts(*["x"] * len(one)), pids=one),), len(one))
-        for one in pieces
+        else ColumnCells(about, texts(*["x"] * len(cells)), pids=cells)
+        for cells in pieces
     ]
+    nodes = [Node("table", "", (part,), len(part.cells)) for part in parts]
     found = Layout(nodes[0])
-    frame = found.frame(pa.concat_tables([found.take(one) for one in nodes]))
+    frame = found.frame(pa.concat_tables([found.take(node) for node in nodes]))
     (drift,) = found.drift or (None,)
     return frame["name" if declared else "name.pid"], drift
 
 
-def column(cells: pa.ChunkedArray, form: Form) -> pd.Series | None:
-    found, drift = seen(TYPES[form], cells)
-    return None if drift else found
-
-
-def inferred(cells: pa.ChunkedArray) -> pd.Series:
-    return seen("brand-new", cells)[0]
-
-
-@pytest.mark.parametrize("declared", [*TYPES.values(), "brand-new", "any"])
+@pytest.mark.parametrize("declared", [INTEGER, UNSIGNED, NUMBER, FLAG, TEXT, "brand-new", "any"])
 @given(cells=st.lists(CELLS, max_size=8), size=st.integers(1, 3))
 def test_pieces_say_of_a_column_what_the_whole_says(
     declared: str, cells: list[str | None], size: int
@@ -72,112 +66,98 @@ def test_pieces_say_of_a_column_what_the_whole_says(
 
 
 @pytest.mark.parametrize(
-    ("cell", "foreign", "dtype", "broken"),
+    ("cell", "foreign", "dtype", "drift"),
     [
-        ("1", "uint64", "uint64", False),
-        ("1", "uint64 weight", "int64", False),
-        ("x", "uint64", "string", True),
-        ("5", "string", "string", False),
+        ("1", "uint64", "uint64", None),
+        ("1", "uint64 weight", "int64", None),
+        (
+            "x",
+            "uint64",
+            "string",
+            "table: name is declared as uint64 and holds what is no unsigned; it is text",
+        ),
+        ("5", "string", "string", None),
     ],
 )
 def test_a_column_of_any_type_has_the_type_of_its_cells_while_that_is_one(
-    cell: str, foreign: str, dtype: str, *, broken: bool
+    cell: str, foreign: str, dtype: str, drift: str | None
 ) -> None:
-    found, drift = seen("any", texts(cell), foreign=foreign)
-    assert found.dtype == dtype
-    assert (drift is not None) == broken
+    found, said = seen("any", texts(cell), foreign=foreign)
+    assert (found.dtype, said) == (dtype, drift)
 
 
 @pytest.mark.parametrize(
     ("declared", "cells", "dtype"),
     [
-        ("start-time", pa.array([1, None], pa.int64()), "Int64"),
-        ("uint64", pa.array([2**64 - 1], pa.uint64()), "uint64"),
-        ("percent", pa.array([math.nan], pa.float64()), "float64"),
-        ("boolean", pa.array([0, 3], pa.int64()), "bool"),
+        (INTEGER, pa.array([1, None], pa.int64()), "Int64"),
+        (UNSIGNED, pa.array([2**64 - 1], pa.uint64()), "uint64"),
+        (NUMBER, pa.array([math.nan], pa.float64()), "float64"),
+        (FLAG, pa.array([0, 3], pa.int64()), "bool"),
         (None, pa.array([7], pa.int64()), "int64"),
     ],
 )
 def test_numbers_of_a_reader_are_final(declared: str | None, cells: pa.Array, dtype: str) -> None:
     found, drift = seen(declared, pa.chunked_array([cells]))
-    assert found.dtype == dtype
-    assert drift is None
+    assert (found.dtype, drift) == (dtype, None)
 
 
 @pytest.mark.parametrize(
-    ("form", "cells", "dtype", "values"),
+    ("declared", "cells", "dtype", "expected"),
     [
-        (Form.INTEGER, ["1", "-2", "007"], "int64", [1, -2, 7]),
-        (Form.INTEGER, ["1", None], "Int64", [1, None]),
-        (Form.INTEGER, [], "int64", []),
-        (Form.INTEGER, [None], "Int64", [None]),
-        (Form.INTEGER, [str(2**63 - 1), str(-(2**63))], "int64", [2**63 - 1, -(2**63)]),
-        (Form.INTEGER, [str(2**63)], "uint64", [2**63]),
-        (Form.UNSIGNED, ["1"], "uint64", [1]),
-        (Form.UNSIGNED, [str(2**64 - 1)], "uint64", [2**64 - 1]),
-        (Form.UNSIGNED, [str(2**64 - 1), None], "UInt64", [2**64 - 1, None]),
-        (Form.UNSIGNED, ["-1", "5"], "int64", [-1, 5]),
-        (Form.NUMBER, ["0.142594111", "3"], "float64", [0.142594111, 3.0]),
-        (Form.NUMBER, ["-1e-9", "inf"], "float64", [-1e-9, math.inf]),
-        (Form.FLAG, ["0", "1", "3"], "bool", [False, True, True]),
-        (Form.FLAG, ["0", None], "boolean", [False, None]),
-        (Form.TEXT, [" a ", "", None], "string", [" a ", "", None]),
+        (INTEGER, ["1", "-2", "007"], "int64", [1, -2, 7]),
+        (INTEGER, ["1", None], "Int64", [1, None]),
+        (INTEGER, [], "int64", []),
+        (INTEGER, [None], "Int64", [None]),
+        (INTEGER, [str(2**63 - 1), str(-(2**63))], "int64", [2**63 - 1, -(2**63)]),
+        (INTEGER, [str(2**63)], "uint64", [2**63]),
+        (UNSIGNED, ["1"], "uint64", [1]),
+        (UNSIGNED, [str(2**64 - 1)], "uint64", [2**64 - 1]),
+        (UNSIGNED, [str(2**64 - 1), None], "UInt64", [2**64 - 1, None]),
+        (UNSIGNED, ["-1", "5"], "int64", [-1, 5]),
+        (NUMBER, ["0.142594111", "3"], "float64", [0.142594111, 3.0]),
+        (NUMBER, ["-1e-9", "inf"], "float64", [-1e-9, math.inf]),
+        (FLAG, ["0", "1", "3"], "bool", [False, True, True]),
+        (FLAG, ["0", None], "boolean", [False, None]),
+        (TEXT, [" a ", "", None], "string", [" a ", "", None]),
+        ("brand-new", ["1", "2"], "int64", [1, 2]),
+        ("brand-new", ["1", None], "Int64", [1, None]),
+        ("brand-new", ["0", "-5"], "int64", [0, -5]),
+        ("brand-new", [str(2**64 - 1)], "uint64", [2**64 - 1]),
+        ("brand-new", ["1", "2.5"], "float64", [1.0, 2.5]),
+        ("brand-new", ["-0.5"], "float64", [-0.5]),
+        ("brand-new", ["007"], "string", ["007"]),
+        ("brand-new", ["-0"], "float64", [-0.0]),
+        ("brand-new", ["1", "x"], "string", ["1", "x"]),
+        ("brand-new", ["1e5"], "string", ["1e5"]),
+        ("brand-new", ["40 4770"], "string", ["40 4770"]),
+        ("brand-new", [""], "string", [""]),
+        ("brand-new", [None], "string", [None]),
+        ("brand-new", [], "string", []),
+        ("brand-new", ["-1", str(2**63)], "string", ["-1", str(2**63)]),
     ],
 )
-def test_a_form_gives_its_dtype(
-    form: Form, cells: list[str | None], dtype: str, values: list[object]
+def test_a_type_gives_its_dtype_and_an_unknown_one_what_it_holds(
+    declared: str, cells: list[str | None], dtype: str, expected: list[object]
 ) -> None:
-    found = column(texts(*cells), form)
-    assert found is not None
-    assert found.dtype == dtype
-    assert [None if pd.isna(one) else one for one in found] == values
+    found, drift = seen(declared, texts(*cells))
+    assert (found.dtype, drift) == (dtype, None)
+    assert [None if pd.isna(value) else value for value in found] == expected
 
 
-@pytest.mark.parametrize("form", [Form.INTEGER, Form.UNSIGNED, Form.FLAG])
-@pytest.mark.parametrize(
-    "cell",
-    ["", " 1", "1 ", "1\n", "+1", "0x1F", "1_000", "1,000", "1.0", "1e3", "٣", "--1", "-", "abc",
-     "18446744073709551616", "-9223372036854775809"],
-)  # fmt: skip
-def test_what_is_no_integer_is_none(form: Form, cell: str) -> None:
-    assert column(texts("1", cell), form) is None
+@pytest.mark.parametrize("declared", [INTEGER, UNSIGNED, FLAG])
+def test_what_is_no_integer_is_text(declared: str) -> None:
+    cells = ["", " 1", "1 ", "1\n", "+1", "0x1F", "1_000", "1,000", "1.0", "1e3", "٣", "--1", "-",
+             "abc", str(2**64), str(-(2**63) - 1)]  # fmt: skip
+    assert [cell for cell in cells if seen(declared, texts("1", cell))[1] is None] == []
 
 
-@pytest.mark.parametrize("cell", ["", " 1.5", "1,5", "1.5%", ".5", "0x1p3", "1.5.5", "infinity"])
-def test_what_is_no_number_is_none(cell: str) -> None:
-    assert column(texts(cell), Form.NUMBER) is None
-
-
-@pytest.mark.parametrize(
-    ("cells", "dtype"),
-    [
-        (["1", "2"], "int64"),
-        (["1", None], "Int64"),
-        (["0", "-5"], "int64"),
-        ([str(2**64 - 1)], "uint64"),
-        (["1", "2.5"], "float64"),
-        (["-0.5"], "float64"),
-        (["007"], "string"),
-        (["-0"], "float64"),
-        (["1", "x"], "string"),
-        (["1e5"], "string"),
-        (["40 4770"], "string"),
-        ([""], "string"),
-        ([None], "string"),
-        ([], "string"),
-        (["-1", str(2**63)], "string"),
-    ],
-)
-def test_an_unknown_type_is_read_by_what_it_holds(cells: list[str | None], dtype: str) -> None:
-    assert inferred(texts(*cells)).dtype == dtype
-
-
-def cells(*values: object, of: pa.DataType | None = None) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.array(values, of or pa.string())])
+def test_what_is_no_number_is_text() -> None:
+    cells = ["", " 1.5", "1,5", "1.5%", ".5", "0x1p3", "1.5.5", "infinity"]
+    assert [cell for cell in cells if seen(NUMBER, texts(cell))[1] is None] == []
 
 
 def part(name: str, kind: str = "string", **beside: pa.ChunkedArray) -> ColumnCells:
-    return ColumnCells(ExportColumn(name, name, kind), cells("1"), **beside)
+    return ColumnCells(ExportColumn(name, name, kind), texts("1"), **beside)
 
 
 def layout(*parts: ColumnCells) -> pa.Table:
@@ -187,10 +167,10 @@ def layout(*parts: ColumnCells) -> pa.Table:
 
 
 def test_what_belongs_to_a_column_stands_beside_it() -> None:
-    numbers = cells(7, of=pa.int64())
+    numbers = pa.chunked_array([pa.array([7], pa.int64())])
     found = layout(
         part("stack", "backtrace", stacks=numbers),
-        part("thread", "thread", tids=cells("8"), pids=cells("9")),
+        part("thread", "thread", tids=texts("8"), pids=texts("9")),
         part("process", "process", pids=numbers),
         part("at", "start-time"),
     )
@@ -218,3 +198,59 @@ def test_what_belongs_to_a_column_stands_beside_it() -> None:
 )
 def test_no_two_columns_have_one_name(mnemonics: str, names: str) -> None:
     assert layout(*map(part, mnemonics.split())).column_names == names.split()
+
+
+LETTERS = "x" * (LONG + 1)
+ROWS = 10
+
+
+@pytest.fixture
+def bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a table hold ten long texts."""
+    monkeypatch.setattr(values, "MOST", ROWS * len(LETTERS))
+
+
+def exported(export: Export, rows: int, text: str, *more: str) -> Path:
+    first = f'<start-time id="1" fmt="1">1</start-time><string id="2" fmt="a">{text}</string>'
+    again = ['<row><start-time ref="1"/><string ref="2"/></row>'] * (rows - 1)
+    return export("start:start-time text:string", f"<row>{first}</row>", *again, *more)
+
+
+@pytest.mark.usefixtures("bound")
+@pytest.mark.parametrize("rows", [ROWS, ROWS + 1])
+@pytest.mark.parametrize("source", ["fast", "exact", "bundle"])
+def test_a_long_text_that_cells_repeat_is_refused_beyond_a_bound(
+    export: Export, tmp_path: Path, source: str, rows: int
+) -> None:
+    start = Col("start", "S", "XRStartTimeTypeID", TIME)
+    columns = [start, Col("text", "T", "XRPrototypeStringTypeID")]
+    table = Table("table", columns, [(1, LETTERS)] * rows)
+    bundled = source == "bundle"
+    ref = (
+        Stored(write_bundle(tmp_path / "x.trace", [table]), 1, 0)
+        if bundled
+        else exported(export, rows, LETTERS)
+    )
+    out = tmp_path / ("out.csv" if bundled else "out.parquet")
+    only = None if source == "bundle" else "fast" if source == "fast" else "exact"
+    if rows == ROWS:
+        assert read_flat(ref, only=only).frame["text"].tolist() == [LETTERS] * rows
+        assert convert(ref, out).rows == rows
+        return
+    for read in (lambda: read_flat(ref, only=only), lambda: convert(ref, out)):
+        with pytest.raises(InputError, match="holds more text than is read of one table"):
+            read()
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("bound")
+def test_short_texts_are_not_counted(export: Export) -> None:
+    short = pa.array(["x" * LONG] * 3).dictionary_encode()
+    long = pa.array([LETTERS, None, "y", LETTERS])
+    arrays = (short, long, long.dictionary_encode(), pa.array([1, 2]))
+    sizes = [long_bytes(pa.chunked_array([array])) for array in arrays]
+    assert sizes == [0, 2 * len(LETTERS), 2 * len(LETTERS), 0]
+    last = f'<row><start-time ref="1"/><string id="3" fmt="b">{LETTERS}</string></row>'
+    path = exported(export, 3 * ROWS, "x" * LONG, last)
+    for only in ("fast", "exact"):
+        assert len(read_flat(path, only=only).frame) == 3 * ROWS + 1
