@@ -35,47 +35,40 @@ def toc(tmp_path: Path, text: str | bytes) -> Path:
     return path
 
 
-def one(tmp_path: Path, inside: str, number: str = "1") -> TocRun:
-    text = f'<trace-toc><run number="{number}">{inside}</run></trace-toc>'
-    (run,) = read_toc(toc(tmp_path, text)).runs
-    return run
+def test_a_launched_process(tmp_path: Path) -> None:
+    read = read_toc(toc(tmp_path, LAUNCHED))
+    found = msgspec.json.format(msgspec.json.encode(read)).decode()
+    assert found == (GOLDENS / "toc.json").read_text().strip()
+    for private in ("--iters", "/opt/probe"):
+        assert private not in repr(read)
 
 
-def test_a_launched_process() -> None:
-    found = msgspec.json.encode(read_toc(GOLDENS / "toc.xml"))
-    assert msgspec.json.format(found).decode() == (GOLDENS / "toc.json").read_text().strip()
+OF_ALL = (
+    "<target><host-device platform='macOS'/><all-processes/></target>"
+    "<summary><start-date/><duration/></summary>"
+)
+OF_XCODE_27 = (
+    '<summary><intruments-recording-settings><instrument name="Counters"><options>'
+    '<option key="Counter Set" value="Limiters"/><option value="Enabled" key="Shader Timeline"/>'
+    "</options></instrument></intruments-recording-settings></summary>"
+)
 
 
-def test_what_is_private_is_not_shown(tmp_path: Path) -> None:
-    shown = repr(read_toc(toc(tmp_path, LAUNCHED)))
-    assert "--iters" not in shown
-    assert "/opt/probe" not in shown
-
-
-def test_a_recording_of_all_processes(tmp_path: Path) -> None:
-    run = one(
-        tmp_path,
-        "<info><target><host-device platform='macOS'/><all-processes/></target>"
-        "<summary><start-date/><duration/></summary></info>",
-    )
-    assert run.target is None
-    assert run.all_processes
-    assert run.device == {"platform": "macOS"}
-    assert run.duration is None
-    assert run.start_date == ""
-
-
-def test_settings_of_xcode_27(tmp_path: Path) -> None:
-    run = one(
-        tmp_path,
-        '<info><summary><intruments-recording-settings><instrument name="Metal GPU Counters">'
-        '<options><option key="Counter Set" value="Performance Limiters"/>'
-        '<option value="Enabled" key="Shader Timeline"/></options></instrument>'
-        "</intruments-recording-settings></summary></info>",
-    )
-    assert run.settings == {
-        "Metal GPU Counters": ("Counter Set: Performance Limiters", "Shader Timeline: Enabled")
-    }
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        (OF_ALL, {"device": {"platform": "macOS"}, "all_processes": True}),
+        (
+            OF_XCODE_27,
+            {"settings": {"Counters": ("Counter Set: Limiters", "Shader Timeline: Enabled")}},
+        ),
+    ],
+)
+def test_a_run_says_what_was_recorded(
+    tmp_path: Path, info: str, expected: dict[str, object]
+) -> None:
+    text = f"<trace-toc><run><info>{info}</info></run></trace-toc>"
+    assert read_toc(toc(tmp_path, text)).runs == (TocRun(1, **expected),)
 
 
 @pytest.mark.parametrize(
@@ -88,9 +81,20 @@ def test_settings_of_xcode_27(tmp_path: Path) -> None:
         ('<!DOCTYPE a [<!ENTITY b "c">]><trace-toc>&b;</trace-toc>', "declares a document type"),
         ("<trace-toc><run><data><table/></data></run></trace-toc>", "no schema"),
         ('<trace-toc><run number="one"/></trace-toc>', "'one' where a whole number"),
+        (LAUNCHED.replace("2.123889", "long"), "'long' where seconds"),
         (b" " * ((1 << 26) + 1), "larger than any"),
     ],
-    ids=["empty", "cut", "a table", "deep", "a document type", "no schema", "number", "large"],
+    ids=[
+        "empty",
+        "cut",
+        "a table",
+        "deep",
+        "a document type",
+        "no schema",
+        "number",
+        "seconds",
+        "large",
+    ],
 )
 def test_what_is_no_table_of_contents_is_refused(
     tmp_path: Path, text: str | bytes, sentence: str
@@ -102,8 +106,7 @@ def test_what_is_no_table_of_contents_is_refused(
 
 
 def test_tables_are_wanted_in_the_order_of_the_toc_and_repeats_are_numbered() -> None:
-    listed = enumerate(("x", "b", "a", "b", "c", "b"), 1)
-    run = TocRun(1, tables=tuple(TocTable(number, schema) for number, schema in listed))
+    run = TocRun(1, tables=tuple(map(TocTable, range(1, 7), "xbabcb")))
     found = wanted(run, {"a", "b", "none"})
     assert found == (
         Wanted("b", 1, "b.xml"),
@@ -111,7 +114,7 @@ def test_tables_are_wanted_in_the_order_of_the_toc_and_repeats_are_numbered() ->
         Wanted("b", 2, "b-2.xml"),
         Wanted("b", 3, "b-3.xml"),
     )
-    assert [one.index for one in found] == [2, 3, 4, 6]
+    assert [table.index for table in found] == [2, 3, 4, 6]
 
 
 RUNS = (
@@ -126,26 +129,31 @@ def test_the_last_run_is_meant_unless_another_is_named() -> None:
     assert required(RUNS, 4, "x.trace") is RUNS[1]
     with pytest.raises(UsageError, match=r"x\.trace has no run 2\.") as raised:
         required(RUNS, 2, "x.trace")
-    assert raised.value.hint == f"It has {listed(RUNS)}."
+    there = "run 1 (a 7, 2026-03-30T20:49:19.103Z, 1.250 s); run 4 (7); run 5"
+    assert raised.value.hint == f"It has {there}."
 
 
 def test_that_one_of_several_was_taken_is_said() -> None:
     assert assumed(RUNS[:1], RUNS[0], "x.trace") == ()
-    [said] = assumed(RUNS[1:], RUNS[2], "x.trace")
     there = "x.trace has 2 runs: run 4 (7); run 5."
-    assert said == f"{there} Run 5, the last one, is read; --run chooses another."
-    [said] = assumed(RUNS[1:], RUNS[1], "x.trace")
-    assert "Run 4, the last one with tables, is read" in said
+    for run, which in ((RUNS[2], "the last one"), (RUNS[1], "the last one with tables")):
+        said = f"{there} Run {run.number}, {which}, is read; --run chooses another."
+        assert assumed(RUNS[1:], run, "x.trace") == (said,)
+
+
+@pytest.mark.parametrize(("count", "end"), [(20, ["run 20"]), (21, ["run 20", "and 1 more"])])
+def test_no_more_runs_are_listed_than_one_reads(count: int, end: list[str]) -> None:
+    assert listed([*map(TocRun, range(1, count + 1))]).split("; ")[19:] == end
 
 
 def test_a_recording_says_itself_which_run_it_is_about(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
     recording.exports.mkdir()
     recording.toc_file.write_text(toc_text(Toc(RUNS)))
-    assert (own(recording) or RUNS[0]).number == 5
-    for number, expected in ((4, 4), (None, 5), (9, 5)):
+    assert own(recording) == RUNS[2]
+    for number, expected in ((4, RUNS[1]), (None, RUNS[2]), (9, RUNS[2])):
         recording.save_provenance(Provenance(run=number))
-        assert (own(recording) or RUNS[0]).number == expected
+        assert own(recording) == expected
 
 
 LETTERS = st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])

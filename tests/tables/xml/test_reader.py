@@ -1,80 +1,110 @@
-"""The grammar of an export, one trap a test."""
+"""The grammar of an export, and damage: the rows before it are right, the rest is missing."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from exact_nodes import read_nodes
+from tracekit.base.errors import InputError
 from tracekit.tables.toc import Toc, TocRun, TocTable
 from tracekit.tables.xml.node import Node
 from tracekit.tables.xml.reader import ExactReader
 
 Export = Callable[..., Path]
+NodeMaker = Callable[..., str]
+Cells = list[list[str | None]]
+APP = '<process id="3" fmt="App (7)"><pid id="4" fmt="7">7</pid></process>'
 
 
-def texts(node: Node) -> list[list[str | None]]:
+def texts(node: Node) -> Cells:
     """Return a table's cells, row by row, as the reader took them."""
-    return [list(row) for row in zip(*(c.cells.to_pylist() for c in node.columns), strict=True)]
+    columns = (column.cells.to_pylist() for column in node.columns)
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
-def only(path: Path) -> Node:
-    (node,) = read_nodes(path)
-    assert node.damage == ""
-    return node
+def read(path: Path, toc: Toc | None = None) -> list[Node]:
+    return list(ExactReader(path, toc).pieces())
 
 
 def test_a_header_names_columns_in_order(export: Export) -> None:
-    node = only(export("start:start-time duration:duration", schema="metal-gpu-intervals"))
-    assert node.schema == "metal-gpu-intervals"
+    (node,) = read(export("start:start-time duration:duration", schema="metal-gpu-intervals"))
+    assert (node.schema, node.rows, node.damage) == ("metal-gpu-intervals", 0, "")
     assert node.xpath == "//trace-toc[1]/run[1]/data[1]/table[1]"
-    assert [c.column.mnemonic for c in node.columns] == ["start", "duration"]
-    assert [c.column.engineering_type for c in node.columns] == ["start-time", "duration"]
-    assert node.columns[0].column.name == "Start"
-    assert node.rows == 0
+    columns = [part.column for part in node.columns]
+    assert [(each.mnemonic, each.name, each.engineering_type) for each in columns] == [
+        ("start", "Start", "start-time"),
+        ("duration", "Duration", "duration"),
+    ]
 
 
-def test_a_cell_may_repeat_what_a_compound_defined(export: Export) -> None:
-    path = export(
-        "label:formatted-label process:process name:string",
-        '<row><formatted-label id="1" fmt="work ( App (7) )"><string id="2" fmt="work">work'
-        '</string><process id="3" fmt="App (7)"><pid id="4" fmt="7">7</pid></process>'
-        '</formatted-label><process ref="3"/><string ref="2"/></row>',
-    )
-    node = only(path)
-    assert texts(node) == [["work ( App (7) )", "App (7)", "work"]]
-    assert node.columns[1].pids.to_pylist() == ["7"]
-
-
-def test_a_repeat_may_point_into_a_compound_that_is_still_open(export: Export) -> None:
-    path = export(
-        "stack:backtrace",
-        '<row><backtrace id="1"><frame id="2" name="leaf" addr="0x1"><binary id="3" name="App"/>'
-        '</frame><frame id="4" name="main" addr="0x2"><binary ref="3"/></frame></backtrace></row>',
-    )
-    assert texts(only(path)) == [["leaf ← (1 other frames)"]]
-
-
-def test_a_sentinel_is_null_and_keeps_its_place(export: Export) -> None:
-    path = export(
-        "start:start-time latency:duration duration:duration",
-        '<row><start-time id="1">5</start-time><sentinel/><duration id="2">9</duration></row>',
-        '<row><sentinel/><duration ref="2"/><sentinel/></row>',
-    )
-    assert texts(only(path)) == [["5", None, "9"], [None, "9", None]]
-
-
-def test_the_text_counts_and_not_what_is_written_for_people(export: Export) -> None:
-    path = export(
-        "a:duration b:uint64",
-        '<row><duration id="1" fmt="21,46 µs">21459</duration>'
-        '<uint64 id="2" fmt="1.206.362.555">1206362555</uint64></row>',
-    )
-    assert texts(only(path)) == [["21459", "1206362555"]]
+@pytest.mark.parametrize(
+    ("columns", "rows", "cells", "pids"),
+    [
+        pytest.param(
+            "label:formatted-label process:process name:string",
+            f'<row><formatted-label id="1" fmt="work ( App (7) )"><string id="2" fmt="work">work'
+            f'</string>{APP}</formatted-label><process ref="3"/><string ref="2"/></row>',
+            [["work ( App (7) )", "App (7)", "work"]],
+            {1: ["7"]},
+            id="a cell repeats what a compound defined",
+        ),
+        pytest.param(
+            "stack:backtrace",
+            '<row><backtrace id="1"><frame id="2" name="leaf" addr="0x1"><binary id="3" name="App"'
+            '/></frame><frame id="4" name="main" addr="0x2"><binary ref="3"/></frame></backtrace>'
+            "</row>",
+            [["leaf ← (1 other frames)"]],
+            {},
+            id="a repeat points into a compound that is still open",
+        ),
+        pytest.param(
+            "start:start-time latency:duration duration:duration",
+            '<row><start-time id="1">5</start-time><sentinel/><duration id="2">9</duration></row>'
+            '<row><sentinel/><duration ref="2"/><sentinel/></row>',
+            [["5", None, "9"], [None, "9", None]],
+            {},
+            id="a sentinel is null and keeps its place",
+        ),
+        pytest.param(
+            "a:duration b:uint64",
+            '<row><duration id="1" fmt="21,46 µs">21459</duration>'
+            '<uint64 id="2" fmt="1.206.362.555">1206362555</uint64></row>',
+            [["21459", "1206362555"]],
+            {},
+            id="the text counts, not what is written for people",
+        ),
+        pytest.param(
+            "p:process a:string",
+            '<row> <!-- a --> <process id="8" fmt="A (7)" ><pid id="9">7</pid><!-- b --></process>'
+            '\n<?c?><string id="1">x</string> text </row>'
+            "<row><process ref=\"8\" /><!-- <string/> --><string\tref='1'></string></row>",
+            [["A (7)", "x"], ["A (7)", "x"]],
+            {0: ["7", "7"]},
+            id="what stands between cells means nothing",
+        ),
+        pytest.param(
+            "p:process q:process",
+            '<row><process id="1" fmt="A (1)"><pid id="2">1</pid></process><process id="3" '
+            'fmt="B (1)"><pid ref="2"/></process></row><row><process id="1" fmt="C (5)">'
+            '<pid id="2">5</pid></process><process ref="1"/></row><row><process ref="3"/>'
+            '<process id="3" fmt="D (5)"><pid ref="2"/></process></row>',
+            [["A (1)", "B (1)"], ["C (5)", "C (5)"], ["B (1)", "D (5)"]],
+            {0: ["1", "5", "1"], 1: ["1", "5", "5"]},
+            id="an id that is defined again counts from its end",
+        ),
+    ],
+)
+def test_cells_are_values_repeats_and_nothing(
+    export: Export, columns: str, rows: str, cells: Cells, pids: dict[int, list[str]]
+) -> None:
+    (node,) = read(export(columns, rows))
+    assert node.damage == ""
+    assert texts(node) == cells
+    assert {place: node.columns[place].pids.to_pylist() for place in pids} == pids
 
 
 def test_ids_hold_across_tables_and_a_new_definition_counts(
-    document: Export, node: Callable[..., str]
+    document: Export, node: NodeMaker
 ) -> None:
     path = document(
         node("a:string", '<row><string id="1">old</string></row>', schema="one"),
@@ -85,57 +115,29 @@ def test_ids_hold_across_tables_and_a_new_definition_counts(
             schema="two",
         ),
     )
-    one, two = read_nodes(path)
-    assert texts(one) == [["old"]]
-    assert texts(two) == [["old", "new"], ["new", "new"]]
+    assert [texts(table) for table in read(path)] == [[["old"]], [["old", "new"], ["new", "new"]]]
 
 
-def test_a_table_without_a_header_has_that_of_the_one_before(
-    document: Export, node: Callable[..., str]
+def test_a_table_without_a_header_has_that_of_its_schema_or_of_the_one_before(
+    document: Export, node: NodeMaker
 ) -> None:
     path = document(
         node("a:string", '<row><string id="1">x</string></row>', schema="one"),
-        "<node xpath='//trace-toc[1]/run[1]/data[1]/table[2]'>"
-        '<row><string ref="1"/></row></node>',
-    )
-    first, second = read_nodes(path)
-    assert (first.schema, second.schema) == ("one", "one")
-    assert second.xpath.endswith("table[2]")
-    assert texts(second) == [["x"]]
-
-
-def test_the_table_of_contents_names_a_table_without_a_header(
-    document: Export, node: Callable[..., str]
-) -> None:
-    bare = "<node xpath='//trace-toc[1]/run[1]/data[1]/table[3]'>{}</node>"
-    path = document(
-        node("a:string", schema="one", table=1),
         node("b:uint64", schema="two", table=2),
-        bare.format('<row><string id="1">x</string></row>'),
+        "<node xpath='//trace-toc[1]/run[1]/data[1]/table[3]'><row><string ref='1'/></row></node>",
     )
-    schemas = [TocTable(1, "one"), TocTable(2, "two"), TocTable(3, "one")]
-    assert [n.schema for n in read_nodes(path)] == ["one", "two", "two"]
-    nodes = read_nodes(path, Toc((TocRun(1, tables=tuple(schemas)),)))
-    assert [n.schema for n in nodes] == ["one", "two", "one"]
-    assert texts(nodes[2]) == [["x"]]
-
-
-def test_what_stands_between_cells_means_nothing(export: Export) -> None:
-    path = export(
-        "p:process a:string",
-        '<row> <!-- a --> <process id="8" fmt="A (7)" ><pid id="9">7</pid><!-- b --></process>\n'
-        '<?c?><string id="1">x</string> text </row>',
-        "<row><process ref=\"8\" /><!-- <string/> --><string\tref='1'></string></row>",
-    )
-    node = only(path)
-    assert texts(node) == [["A (7)", "x"], ["A (7)", "x"]]
-    assert node.columns[0].pids.to_pylist() == ["7", "7"]
+    toc = Toc((TocRun(1, tables=tuple(map(TocTable, (1, 2, 3), ("one", "two", "one")))),))
+    for contents, last in ((None, "two"), (toc, "one")):
+        nodes = read(path, contents)
+        assert [table.schema for table in nodes] == ["one", "two", last]
+        assert texts(nodes[2]) == [["x"]]
+        assert nodes[2].xpath.endswith("table[3]")
 
 
 @pytest.mark.parametrize("count", [0, 1, 20_000, 1 << 13])
 def test_damage_stands_on_the_last_piece_of_its_table(export: Export, count: int) -> None:
     rows = ["<row><string>x</string></row>\n"] * count
-    pieces = list(ExactReader(export("a:string", *rows, "<row/>")).pieces())
+    pieces = read(export("a:string", *rows, "<row/>"))
     assert sum(piece.rows for piece in pieces) == count
     assert [bool(piece.damage) for piece in pieces] == [False] * (len(pieces) - 1) + [True]
 
@@ -146,23 +148,8 @@ def test_other_tags_than_the_declared_ones_are_kept_in_mind(export: Export) -> N
         '<row><uint64 id="1">1</uint64><start-time id="2">1</start-time></row>',
         '<row><string id="3">x</string><sentinel/></row>',
     )
-    value, start = only(path).columns
-    assert value.foreign == {"uint64", "string"}
-    assert start.foreign == frozenset()
-
-
-def test_a_compound_that_defines_an_id_again_counts_from_its_end(export: Export) -> None:
-    path = export(
-        "p:process q:process",
-        '<row><process id="1" fmt="A (1)"><pid id="2">1</pid></process><process id="3" fmt="B (1)">'
-        '<pid ref="2"/></process></row>',
-        '<row><process id="1" fmt="C (5)"><pid id="2">5</pid></process><process ref="1"/></row>',
-        '<row><process ref="3"/><process id="3" fmt="D (5)"><pid ref="2"/></process></row>',
-    )
-    node = only(path)
-    assert texts(node) == [["A (1)", "B (1)"], ["C (5)", "C (5)"], ["B (1)", "D (5)"]]
-    assert node.columns[0].pids.to_pylist() == ["1", "5", "1"]
-    assert node.columns[1].pids.to_pylist() == ["1", "5", "5"]
+    (node,) = read(path)
+    assert [part.foreign for part in node.columns] == [{"uint64", "string"}, frozenset()]
 
 
 def test_the_first_bad_repeat_ends_the_table_whatever_comes_after(export: Export) -> None:
@@ -170,6 +157,70 @@ def test_the_first_bad_repeat_ends_the_table_whatever_comes_after(export: Export
     rows = [good.format(number) for number in range(1, 50)]
     rows[30] = '<row><string id="31">s</string><uint64 ref="1"/></row>'
     rows[40] = '<row><string id="41">s</string><string ref="99"/></row>'
-    (node,) = read_nodes(export("a:string b:string", *rows))
+    (node,) = read(export("a:string b:string", *rows))
     assert node.rows == 30
     assert node.damage == '<uint64 ref="1"/> repeats a value that is a <string>, line 33'
+
+
+COLUMNS = "start:start-time label:string process:process"
+OTHER = '<process id="7" fmt="B (8)"><pid id="8" fmt="8">8</pid></process>'
+ROWS = (
+    f'<row><start-time id="1" fmt="0">100</start-time><string id="2">µ&lt;</string>{APP}</row>',
+    '<row><start-time id="5" fmt="0.2">200</start-time><string ref="2"/><process ref="3"/></row>',
+    f'<row><start-time id="6" fmt="0.3">300</start-time><sentinel/>{OTHER}</row>',
+    '<row><start-time ref="6"/><string id="9" fmt="">\n</string><process ref="7"/></row>',
+)
+VALUES = [
+    (["100", "µ<", "App (7)"], "7"),
+    (["200", "µ<", "App (7)"], "7"),
+    (["300", None, "B (8)"], "8"),
+    (["300", "\n", "B (8)"], "8"),
+]
+
+
+def values(node: Node) -> list[tuple[list[str | None], str | None]]:
+    return list(zip(texts(node), node.columns[2].pids.to_pylist(), strict=True))
+
+
+def test_cut_at_every_byte_it_gives_the_rows_before_and_says_so(export: Export) -> None:
+    path = export(COLUMNS, *ROWS)
+    whole = path.read_bytes()
+    header = whole.index(b"<row>")
+    ends = [whole.index(row.encode()) + len(row.encode()) for row in ROWS]
+    for cut in range(len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        if cut < header:
+            with pytest.raises(InputError, match=r"."):
+                read(path)
+            continue
+        (node,) = read(path)
+        assert values(node) == VALUES[: sum(end <= cut for end in ends)], cut
+        assert node.damage, cut
+    path.write_bytes(whole[:-1])
+    assert read(path)[0].damage == ""
+
+
+@pytest.mark.parametrize(
+    ("inside", "reason"),
+    [
+        ('<start-time ref="99"/><sentinel/><sentinel/>', "never defined, line 4"),
+        ('<start-time ref="2"/><sentinel/><sentinel/>', "repeats a value that is a <string>"),
+        ('{}<process id="20" fmt="A"><pid ref="99"/></process>', "never defined, line 4"),
+        ('{}<process id="20" fmt="A"><pid ref="2"/></process>', "is a <string>, line 4"),
+        ('{}<process id="20"><process ref="20"/></process>', "never defined, line 4"),
+        ("<start-time ref='1'/><sentinel/>", "2 cells for 3 columns, line 4"),
+        ("<sentinel/>" * 4, "4 cells for 3 columns, line 4"),
+        ('<sentinel/><string rfe="2"/><sentinel/>', "no value, line 4"),
+        ("<sentinel/><row/><sentinel/>", "where none belongs"),
+        ("<sentinel/><schema name='x'/><sentinel/>", "where none belongs"),
+        ("</row><schema name='x'/><row>", "a second header"),
+        ("</row><node xpath='x'></node><row>", "where none belongs"),
+    ],
+)
+def test_what_breaks_the_grammar_ends_the_table_before_it(
+    export: Export, inside: str, reason: str
+) -> None:
+    row = f"<row>{inside.format('<sentinel/>' * 2)}</row>"
+    (node,) = read(export(COLUMNS, ROWS[0], row.replace("<row></row>", ""), ROWS[1]))
+    assert values(node) == VALUES[:1]
+    assert reason in node.damage

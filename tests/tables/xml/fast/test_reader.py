@@ -1,17 +1,40 @@
-"""What the fast reader reads of plain tables."""
+"""What the fast reader reads of plain tables, and where it gives up.
 
-from collections.abc import Callable
+`irregular.txt` has rows on which it gives up, below their columns.
+"""
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from plain_tables import PROCESS, cells, column, whole
 from tracekit.tables.xml.fast import reader, tokens
-
-# a row of XML is read more easily on one line
+from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.fast.tokens import IrregularError
+from tracekit.tables.xml.node import Node
+from tracekit.tables.xml.reader import ExactReader
 
 Export = Callable[..., Path]
+PROCESS = (
+    '<process id="{0}" fmt="shader lab (77)"><pid id="{1}" fmt="77">77</pid>'
+    '<device-session id="{2}" fmt="TODO">TODO</device-session></process>'
+)
+STACK = '<backtrace id="{0}"><frame id="{1}" name="{2}" addr="0x10"/></backtrace>'
+ONE = '<row><uint32 id="1" fmt="1">1</uint32></row>'
+TWO = '<row><uint32 ref="1"/></row>'
+
+
+def whole(path: Path) -> list[Node]:
+    return list(FastReader(path).pieces())
+
+
+def cells(path: Path) -> list[list[object]]:
+    """Return the columns of the file's table."""
+    return [
+        [cell for column in parts for cell in column.cells.to_pylist()]
+        for parts in zip(*(piece.columns for piece in whole(path)), strict=True)
+    ]
 
 
 def test_numbers_texts_and_repeats(export: Export) -> None:
@@ -27,49 +50,25 @@ def test_numbers_texts_and_repeats(export: Export) -> None:
     assert (piece.schema, piece.rows, piece.number, piece.damage) == ("table", 2, 1, "")
     assert piece.xpath == "//trace-toc[1]/run[1]/data[1]/table[1]"
     assert cells(path) == [[10, 20], [5, 5], ["matmul", "matmul"]]
-    assert [one.cells.type for one in piece.columns] == [pa.int64(), pa.int64(), pa.string()]
-
-
-def test_the_limits_of_integers(export: Export) -> None:
-    path = export(
-        "signed:duration unsigned:uint64",
-        '<row><duration id="1" fmt="x">-9223372036854775808</duration>'
-        '<uint64 id="2" fmt="x">18446744073709551615</uint64></row>',
-        '<row><duration id="3" fmt="x">9223372036854775807</duration>'
-        '<uint64 id="4" fmt="x">9223372036854775808</uint64></row>',
-        '<row><duration id="5" fmt="x">-1</duration><uint64 id="6" fmt="x">0</uint64></row>',
-    )
-    assert cells(path) == [
-        [-(2**63), 2**63 - 1, -1],
-        [2**64 - 1, 2**63, 0],
-    ]
+    assert [part.cells.type for part in piece.columns] == [pa.int64(), pa.int64(), pa.string()]
 
 
 @pytest.mark.parametrize(
-    ("text", "number"),
+    ("kind", "texts"),
     [
-        ("0", 0),
-        ("7", 7),
-        ("12345678", 12_345_678),
-        ("123456789", 123_456_789),
-        ("1234567890123456", 1_234_567_890_123_456),
-        ("12345678901234567", 12_345_678_901_234_567),
-        ("-5", -5),
-        ("007", 7),
+        ("duration", ["-9223372036854775808", "9223372036854775807", "-1", "-5", "007"]),
+        ("uint64", ["18446744073709551615", "9223372036854775808", "0"]),
+        ("uint32", ["0", "7", "12345678", "123456789", "1234567890123456", "12345678901234567"]),
+        ("fixed-decimal", ["0.142594111", "1109.450000000", "-0.5", "3", "1e3", "2.5e-05"]),
     ],
 )
-def test_integers_of_every_length(export: Export, text: str, number: int) -> None:
-    path = export("n:uint32", f'<row><uint32 id="1" fmt="x">{text}</uint32></row>')
-    assert cells(path) == [[number]]
-
-
-def test_decimals_are_the_nearest_floats(export: Export) -> None:
-    texts = ["0.142594111", "1109.450000000", "-0.5", "3", "1e3", "2.5e-05"]
-    rows = [
-        f'<row><fixed-decimal id="{k}" fmt="x">{text}</fixed-decimal></row>'
-        for k, text in enumerate(texts, start=1)
-    ]
-    assert cells(export("value:fixed-decimal", *rows)) == [[float(text) for text in texts]]
+def test_numbers_are_read_to_the_last_digit(export: Export, kind: str, texts: list[str]) -> None:
+    rows = (
+        f'<row><{kind} id="{place}" fmt="x">{text}</{kind}></row>'
+        for place, text in enumerate(texts, start=1)
+    )
+    number = float if kind == "fixed-decimal" else int
+    assert cells(export(f"n:{kind}", *rows)) == [[*map(number, texts)]]
 
 
 def test_nulls_keep_their_places(export: Export) -> None:
@@ -80,7 +79,7 @@ def test_nulls_keep_their_places(export: Export) -> None:
         f"{PROCESS.format(3, 4, 5)}</row>",
     )
     assert cells(path) == [[None, 4], [None, "s"], [None, "shader lab (77)"]]
-    assert column(path, 2).pids.to_pylist() == [None, 77]
+    assert whole(path)[0].columns[2].pids.to_pylist() == [None, 77]
 
 
 def test_what_is_defined_within_a_value_is_known_everywhere(export: Export) -> None:
@@ -92,7 +91,7 @@ def test_what_is_defined_within_a_value_is_known_everywhere(export: Export) -> N
         '<string ref="2"/><process ref="4"/><pid ref="5"/></row>',
     )
     assert cells(path) == [["blit ( shader lab (77) )"], ["blit"], ["shader lab (77)"], [77]]
-    assert column(path, 2).pids.to_pylist() == [77]
+    assert whole(path)[0].columns[2].pids.to_pylist() == [77]
 
 
 def test_threads_have_their_own_id_and_that_of_their_process(export: Export) -> None:
@@ -104,8 +103,9 @@ def test_threads_have_their_own_id_and_that_of_their_process(export: Export) -> 
         '<process ref="3"/></thread><process ref="3"/></row>',
         '<row><thread ref="1"/><process ref="3"/></row>',
     )
-    assert column(path).tids.to_pylist() == [42, 43, 42]
-    assert column(path).pids.to_pylist() == [77, 77, 77]
+    threads = whole(path)[0].columns[0]
+    assert threads.tids.to_pylist() == [42, 43, 42]
+    assert threads.pids.to_pylist() == [77, 77, 77]
 
 
 def test_entities_and_characters_beyond_ascii(export: Export) -> None:
@@ -130,3 +130,126 @@ def test_a_table_of_many_blocks_and_pieces(export: Export, monkeypatch: pytest.M
     assert len(pieces) > 5
     assert sum(piece.rows for piece in pieces) == 120
     assert {piece.number for piece in pieces} == {1}
+
+
+@pytest.mark.parametrize("kind", ["backtrace", "tagged-backtrace", "text-backtrace"])
+def test_stacks_have_frames_with_binaries_and_sources(export: Export, kind: str) -> None:
+    binary = (
+        '<binary id="4" name="mlx.so" UUID="0A-1B" arch="arm64e" load-addr="0x1000" '
+        'path="/opt/mlx.so"/>'
+    )
+    source = '<source line="44"><path id="6">/src/eval.cpp</path></source>'
+    path = export(
+        f"time:sample-time stack:{kind}",
+        f'<row><sample-time id="1" fmt="t">5</sample-time><{kind} id="2">'
+        f'<frame id="3" name="eval&lt;float&gt;" addr="0x1040">{binary}</frame>'
+        f'<frame id="5" name="main" addr="0x1f00"><binary ref="4"/>{source}</frame>'
+        f'<frame id="7" name="start" addr="0xffffffffffffffff"/></{kind}></row>',
+        f'<row><sample-time id="8" fmt="t">6</sample-time><{kind} id="9">'
+        f'<frame ref="5"/><frame ref="7"/></{kind}></row>',
+        f'<row><sample-time ref="8"/><{kind} ref="2"/></row>',
+        '<row><sample-time ref="8"/><sentinel/></row>',
+    )
+    made = FastReader(path)
+    (piece,) = made.pieces()
+    first, second = "eval<float> ← (2 other frames)", "main ← (1 other frames)"
+    assert piece.columns[1].cells.to_pylist() == [first, second, first, None]
+    assert piece.columns[1].stacks.to_pylist() == [0, 1, 0, None]
+    assert made.symbols().stacks["frames"].to_pylist() == [[0, 1, 2], [1, 2]]
+    assert made.symbols().frames.to_pydict() == {
+        "frame": [0, 1, 2],
+        "name": ["eval<float>", "main", "start"],
+        "address": [0x1040, 0x1F00, 2**64 - 1],
+        "binary": ["mlx.so", "mlx.so", None],
+        "uuid": ["0A-1B", "0A-1B", None],
+        "arch": ["arm64e", "arm64e", None],
+        "load_address": [0x1000, 0x1000, None],
+        "path": ["/opt/mlx.so", "/opt/mlx.so", None],
+        "source": [None, "/src/eval.cpp", None],
+        "line": [None, 44, None],
+    }
+
+
+def test_a_stack_that_wraps_another_is_that_stack_and_has_its_own_words(export: Export) -> None:
+    tag = "tagged-backtrace"
+    rows = {
+        f'<{tag} id="1" fmt="eval &amp; co">{STACK.format(2, 3, "eval")}</{tag}>': ("eval & co", 0),
+        "<sentinel/>": (None, None),
+        f'<{tag} id="4" fmt="again"><backtrace ref="2"/></{tag}>': ("again", 0),
+        f'<{tag} id="5"><frame ref="3"/><frame ref="3"/></{tag}>': ("eval ← (1 other frames)", 1),
+        f'<{tag} id="6" fmt="main">{STACK.format(7, 8, "main")}</{tag}>': ("main", 2),
+        f'<{tag} ref="1"/>': ("eval & co", 0),
+        f'<{tag} id="9"><backtrace ref="7"/></{tag}>': ("main ← (0 other frames)", 2),
+        f'<{tag} id="10" fmt="bare"><frame ref="8"/></{tag}>': ("bare", 3),
+        f'<{tag} ref="9"/>': ("main ← (0 other frames)", 2),
+    }
+    path = export(f"stack:{tag}", *(f"<row>{row}</row>" for row in rows))
+    fast, exact = FastReader(path), ExactReader(path)
+    for made in (fast, exact):
+        (stacks,) = next(iter(made.pieces())).columns
+        found = zip(stacks.cells.to_pylist(), stacks.stacks.to_pylist(), strict=True)
+        assert [*found] == [*rows.values()]
+    assert fast.symbols().stacks.equals(exact.symbols().stacks)
+    assert fast.symbols().frames.equals(exact.symbols().frames)
+
+
+def irregular() -> Iterator[object]:
+    """Read cases: a name, and rows in which a backslash escapes what a line cannot hold."""
+    columns = ""
+    file = Path(__file__).with_name("irregular.txt")
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("# "):
+            columns = line[2:]
+            continue
+        name, _, rows = line.partition(": ")
+        for escape, letter in (("\\n", "\n"), ("\\t", "\t"), ("\\ufffe", "\ufffe")):
+            rows = rows.replace(escape, letter)
+        yield pytest.param(columns, rows, id=name)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [*irregular()])
+def test_the_reader_gives_up(export: Export, columns: str, rows: str) -> None:
+    path = export(columns, rows)
+    with pytest.raises(IrregularError, match=r"."):
+        whole(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'<?xml version="1.0"?>', b'<?xml version="1.0" encoding="latin-1"?>'),
+        (b'<?xml version="1.0"?>\n', b""),
+        (b"<trace-query-result>", b"<trace-query-result >"),
+        (b"<trace-query-result>", b"<trace-toc>"),
+        (b"</schema>", b"</schema><schema/>"),
+        (b"uint32</engineering-type>", b"any</engineering-type>"),
+        (b"<name>N</name>", b"<name>&#78;</name></name>"),
+        (b"<name>N</name>", b"<name><row/></name>"),
+        (b"<name>N</name>", b""),
+        (b"<row>", b"<rOw>"),
+        (b"</row>", b"</rOw>"),
+        (b"</node></trace-query-result>\n", b"</node></trace-query-result>\n\n\n"),
+        (b"</node></trace-query-result>\n", b"</node>"),
+        (b"</node></trace-query-result>\n", b"</node></trace-query-result><x/>\n"),
+        (b"</row>\n", b"</row>\n<row>"),
+        (b'fmt="1"', b'fmt="\xff"'),
+        (b'fmt="1"', b'fmt="\x00"'),
+    ],
+)
+def test_the_reader_gives_up_around_the_rows(export: Export, old: bytes, new: bytes) -> None:
+    path = export("n:uint32", ONE)
+    assert cells(path) == [[1]]
+    content = path.read_bytes()
+    assert old in content
+    path.write_bytes(content.replace(old, new, 1))
+    with pytest.raises(IrregularError, match=r"."):
+        whole(path)
+
+
+def test_every_cut_is_noticed(export: Export) -> None:
+    path = export("n:uint32", ONE, TWO)
+    content = path.read_bytes().rstrip()
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
+        with pytest.raises(IrregularError, match=r"."):
+            whole(path)
