@@ -210,7 +210,7 @@ def irregular() -> Iterator[object]:
 @pytest.mark.parametrize(("columns", "rows"), [*irregular()])
 def test_the_reader_gives_up(export: Export, columns: str, rows: str) -> None:
     path = export(columns, rows)
-    with pytest.raises(IrregularError, match=r"."):
+    with pytest.raises(IrregularError, match=" "):
         whole(path)
 
 
@@ -242,7 +242,7 @@ def test_the_reader_gives_up_around_the_rows(export: Export, old: bytes, new: by
     content = path.read_bytes()
     assert old in content
     path.write_bytes(content.replace(old, new, 1))
-    with pytest.raises(IrregularError, match=r"."):
+    with pytest.raises(IrregularError, match=" "):
         whole(path)
 
 
@@ -251,5 +251,5 @@ def test_every_cut_is_noticed(export: Export) -> None:
     content = path.read_bytes().rstrip()
     for length in range(len(content)):
         path.write_bytes(content[:length])
-        with pytest.raises(IrregularError, match=r"."):
+        with pytest.raises(IrregularError, match=" "):
             whole(path)
