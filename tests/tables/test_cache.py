@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from bundle_writer import write_bundle
+from bundle_writer import Process, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
@@ -231,7 +232,7 @@ def test_an_export_that_changes_meanwhile_is_not_kept(
     assert not [name for name in kept(cache) if name.count(".") == 3]
 
 
-def bundle_of(folder: Path, start: int = 0, process: object = SERVER) -> Stored:
+def bundle_of(folder: Path, start: int = 0, process: Process = SERVER) -> Stored:
     """Write a bundle; return its table of GPU intervals."""
     bundle = write_bundle(folder, [intervals((10, 5, PYTHON), (start, 10, process)), ticks([1, 2])])
     [listed] = index(bundle).tables[GPU]
@@ -253,7 +254,7 @@ def test_a_table_of_a_bundle_is_kept_and_loaded_again(
 
 @pytest.mark.parametrize("other", [{"start": 1}, {"process": PYTHON}], ids=["own", "shared"])
 def test_what_was_kept_of_other_files_is_not_taken(
-    tmp_path: Path, cache: Path, other: dict[str, object]
+    tmp_path: Path, cache: Path, other: dict[str, Any]
 ) -> None:
     gpu = bundle_of(tmp_path / "x.trace")
     before = taken(cache, gpu, GPU).part()

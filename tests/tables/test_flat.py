@@ -4,6 +4,7 @@ import logging
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -94,7 +95,7 @@ def two(
     ],
 )
 def test_of_several_tables_it_must_be_clear_which_is_meant(
-    document: Export, node: NodeMaker, schemas: tuple[str, str], meant: dict[str, object], said: str
+    document: Export, node: NodeMaker, schemas: tuple[str, str], meant: dict[str, Any], said: str
 ) -> None:
     path = document(*two(node, schemas))
     with pytest.raises(InputError, match=said) as caught:

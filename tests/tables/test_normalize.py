@@ -111,7 +111,9 @@ def test_a_doubtful_column_that_is_something_else_costs_only_itself() -> None:
 
 
 def test_names_lose_the_pid_that_was_added_and_no_other() -> None:
-    named = {"process": pd.array(["App (7)", "App (8)", "B (2) (3)", None, "C (5)"], dtype="string")}
+    named = {
+        "process": pd.array(["App (7)", "App (8)", "B (2) (3)", None, "C (5)"], dtype="string")
+    }
     pids = {"process.pid": pd.array([7, 9, 3, 4, None], dtype="Int64")}
     table, _ = made(named | pids, PROCESS, PID)
     assert table["process"].tolist() == ["App", "App (8)", "B (2)", pd.NA, "C (5)"]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -64,9 +65,7 @@ OF_XCODE_27 = (
         ),
     ],
 )
-def test_a_run_says_what_was_recorded(
-    tmp_path: Path, info: str, expected: dict[str, object]
-) -> None:
+def test_a_run_says_what_was_recorded(tmp_path: Path, info: str, expected: dict[str, Any]) -> None:
     text = f"<trace-toc><run><info>{info}</info></run></trace-toc>"
     assert read_toc(toc(tmp_path, text)).runs == (TocRun(1, **expected),)
 
