@@ -69,12 +69,15 @@ def _check(plan: Plan) -> None:
             "--gputrace captures a workload: the program itself must begin and end the capture.",
             hint="Name one with --workload; `tracekit workloads` lists them.",
         )
-    usual = replace(Plan(), counters="off" if plan.counters == "off" else "auto")
-    options = {name: f"--{name}" for name in ("recorder", "method", "counters")}
-    options |= {"templates": "--template", "time_limit": "--time-limit"}
-    unheeded = [
-        option for name, option in options.items() if getattr(plan, name) != getattr(usual, name)
-    ]
+    usual = Plan()
+    given = {
+        "--recorder": plan.recorder != usual.recorder,
+        "--method": plan.method != usual.method,
+        "--counters": plan.counters == "on",
+        "--template": plan.templates != usual.templates,
+        "--time-limit": plan.time_limit != usual.time_limit,
+    }
+    unheeded = [option for option, is_given in given.items() if is_given]
     if unheeded:
         raise UsageError(
             f"--gputrace takes the place of a recording, so {', '.join(unheeded)} has no meaning.",

@@ -305,7 +305,7 @@ def _other_recorders(at: Surroundings) -> Fact:
 
 
 def _disk(at: Surroundings, wanted: Path) -> Fact:
-    # or the nearest one above it that exists
+    # A folder that does not exist yet will be made in the nearest one above it that does.
     places = (wanted.absolute(), *wanted.absolute().parents)
     folder, traced = next(filter(Path.is_dir, places)), not _elsewhere("xctrace", at)
     try:

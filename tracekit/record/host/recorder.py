@@ -150,7 +150,7 @@ def watch(
 
 
 def phase_in_words(listener: Listener, limit: float) -> str:
-    """Return the worker's phase; of a steady one that outlasts its limit, in seconds, how long."""
+    """Return the worker's phase, with its length if it outlasts `limit`, which is in seconds."""
     length = (listener.busy - (listener.steady or 0)) / SECOND
     if listener.phase == "steady" and length > 1.5 * limit:
         return f"steady, {length:.0f} s for steps that are long"

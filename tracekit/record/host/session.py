@@ -75,7 +75,7 @@ def load_session(recording: Recording) -> Session:
 def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int = 0) -> None:
     """Write the TOC of a session and its tables, in order; `last` is the last moment known (ns).
 
-    It names no template, so that nobody takes it for a trace of Instruments, no machine, no user.
+    It names neither machine nor user, and no template: it is not a trace of Instruments.
     """
     machine, status = session.machine, session.exit_status
     ended = f"signal({-status})" if status is not None and status < 0 else f"exit({status})"

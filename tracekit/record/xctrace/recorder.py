@@ -144,7 +144,7 @@ def nothing_came(ended: Ended, target: Target, argv: tuple[str, ...], why: str) 
     complaints = "\n".join((*ended.account.complaints, why, *early_end(ended, target))).strip()
     if ended.killed or ended.returncode is None:
         why = f"was stopped for {ended.halted}" if ended.halted else f"hung {when}"
-        line = f"Run the line by hand, once; it may wait for a password. {shlex.join(argv)}"
+        line = f"Run it by hand: it may wait for a password or an answer. {shlex.join(argv)}"
         hint = "Make room before the next one." if ended.halted else line
         return ToolError(f"xctrace {why} and had to be killed; the recording is lost.", hint)
     quoted = failure(Completed(argv, ended.returncode, text, complaints))

@@ -100,10 +100,10 @@ def template_file(name: str, files: Sequence[Path]) -> Path:
     found = [path for path in files if path.stem == name]
     if len(found) == 1:
         return found[0]
+    listed = f": {', '.join(map(str, found))}" if found else ""
     raise UsageError(
         f"{len(found) or 'No'} template files called {name!r} were found in the user's folder of "
-        f"templates and in the Instruments of the selected Xcode{': ' * bool(found)}"
-        f"{', '.join(map(str, found))}.",
+        f"templates and in the Instruments of the selected Xcode{listed}.",
         hint="Name one by its path, with --from. File > Save As Template in Instruments makes one.",
     )
 
