@@ -1,17 +1,26 @@
-"""Runs made of what someone else recorded."""
+"""Runs made of what someone else recorded: exports, and bundles that are read where they are."""
 
 import shutil
+import subprocess
 import xml.etree.ElementTree as ET
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bundle_writer import Encoder, Issue, RunInfo, write_bundle, write_runs
+from bundle_writer import Process as Named
+from bundle_writer import Run as Recorded
+from small_bundle import PYTHON, SERVER, intervals, process_info, ticks
 from tracekit import pipeline
 from tracekit.analysis.result import Status
 from tracekit.base.errors import InputError, UsageError
-from tracekit.base.recording import Process
+from tracekit.base.recording import Process, Recording
 from tracekit.run import Run
+from tracekit.tables.bundle.errors import UnknownBundleError
+from tracekit.tables.direct import Direct, direct
 
 Xml = Callable[..., str]
 OURS, OTHER = (4711, "python3"), (420, "WindowServer")
@@ -28,30 +37,38 @@ def exports(tmp_path: Path, toc_xml: Xml, intervals_xml: Xml) -> Path:
     return folder
 
 
-def imported(paths: list[Path], output: Path, target: str | None = None) -> Run:
-    [recording] = pipeline.import_(paths, output, target)
+def imported(path: Path | list[Path], output: Path, **options: Any) -> Run:
+    [recording] = pipeline.import_(path if isinstance(path, list) else [path], output, **options)
     return Run(recording)
+
+
+def starts(run: Run) -> list[int]:
+    return run.tables["gpu_intervals"]["start"].tolist()
+
+
+def described(run: Run) -> dict[str, Any]:
+    """Return what the provenance of an import says, but for how long it took."""
+    known = run.provenance
+    assert (known.recorder, known.counters) == ("import", "")
+    assert known.recorder_version == "Instruments 26.0 (17A5295f)"
+    assert (known.targets, known.templates) == ((Process(*OURS),), ("Metal System Trace",))
+    assert (known.end_reason, known.machine["model"]) == ("Target app exited", "MacBook Air")
+    assert known.stages["import"].state == "done"
+    files = {file.name for file in run.recording.exports.iterdir()}
+    return {"name": known.workload, "duration": known.duration, "files": files}
 
 
 def test_a_toc_and_its_tables_become_a_run_whose_target_counts_alone(
     exports: Path, tmp_path: Path
 ) -> None:
-    run = imported([exports], tmp_path / "run")
-    provenance = run.provenance
-    assert (provenance.recorder, provenance.counters) == ("import", "")
-    assert provenance.recorder_version == "Instruments 26.0 (17A5295f)"
-    assert provenance.targets == (Process(*OURS),)
-    assert provenance.templates == ("Metal System Trace",)
-    assert (provenance.duration, provenance.end_reason) == (2.123889, "Target app exited")
+    run = imported(exports, tmp_path / "run")
+    files = {"metal-gpu-intervals.xml", "toc.xml"}
+    assert described(run) == {"name": "mine", "duration": 2.123889, "files": files}
     machine = {"model": "MacBook Air", "system": "macOS", "release": "26.3.1 (25D2128)"}
-    assert provenance.machine == machine
-    assert provenance.stages["import"].state == "done"
-    names = sorted(file.name for file in run.recording.exports.iterdir())
-    assert names == ["metal-gpu-intervals.xml", "toc.xml"]
+    assert run.provenance.machine == machine
     values = {found.name: found.value for found in pipeline.analyze(run.recording).metrics}
     assert values["gpu_interval_count"] == 3
     assert (values["gpu_busy"], values["gpu_span"]) == (35, 120)
-    assert pipeline.report(run.recording).read_text().startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize(
@@ -69,13 +86,12 @@ def test_without_a_toc_the_target_is_named_or_the_only_process_or_nobody(
 ) -> None:  # fmt: skip
     file = tmp_path / "mine.xml"
     file.write_text(intervals_xml(rows))
-    run = imported([file], tmp_path / "run", target)
+    run = imported(file, tmp_path / "run", target=target)
     assert run.provenance.targets == ((Process(*found),) if found else ())
     assert said in " ".join(run.provenance.warnings)
     if found is None:
         result = pipeline.analyze(run.recording)
-        busy = result.metric("gpu_busy")
-        assert busy is not None
+        [busy] = [found for found in result.metrics if found.name == "gpu_busy"]
         assert (busy.value, "--target" in busy.reason) == (None, True)
         judged = {check.rule for check in result.checks if check.status is not Status.ABSTAINED}
         assert judged == {"capture-truncated", "schema-drift"}  # they ask for no target
@@ -85,7 +101,7 @@ def test_names_and_files_are_taken_as_they_are_meant(
     exports: Path, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match="--target nobody names none") as error:
-        imported([exports], tmp_path / "run", "nobody")
+        imported(exports, tmp_path / "run", target="nobody")
     assert "WindowServer (420), python3 (4711)" in error.value.hint
     assert not (tmp_path / "run").exists(), "the same folder can be named in the next try"
     monkeypatch.chdir(exports)
@@ -143,10 +159,9 @@ def test_of_an_export_that_was_cut_no_number_is_made(exports: Path, tmp_path: Pa
     table = exports / "mine_intervals.xml"
     text = table.read_text()
     table.write_text(text[: text.rindex("<row>") + 40])
-    result = pipeline.analyze(imported([exports], tmp_path / "run").recording)
+    result = pipeline.analyze(imported(exports, tmp_path / "run").recording)
     assert any("metal-gpu-intervals" in warning for warning in result.provenance.warnings)
-    count = result.metric("gpu_interval_count")
-    assert count is not None
+    [count] = [found for found in result.metrics if found.name == "gpu_interval_count"]
     assert count.value is None
     assert "rows of the table gpu_intervals are missing" in count.reason
     errors = [finding.rule for finding in result.findings if finding.severity == "error"]
@@ -194,7 +209,119 @@ def test_a_real_recording_gives_the_numbers_of_an_independent_count(
     intervals = run.tables["gpu_intervals"]
     assert len(intervals) > count, "other processes are in the table, and not the target's"
     assert not intervals.loc[intervals["process"] == "WindowServer", "target"].any()
-    page = pipeline.report(run.recording).read_text()
-    assert "WindowServer" in page
-    assert "http:" not in page.lower()
-    assert "https:" not in page.lower()
+
+
+TABLES = [
+    ticks([1]),
+    intervals((0, 10, PYTHON), (5, 10, PYTHON), (40, 10, SERVER), (100, 20, PYTHON)),
+]
+STARTS = [0, 5, 40, 100]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return write_bundle(tmp_path / "mine.trace", TABLES, info=RunInfo())
+
+
+def test_a_bundle_becomes_a_run_that_reads_it_where_it_is(bundle: Path, tmp_path: Path) -> None:
+    run = imported(bundle, tmp_path / "run")
+    files = {"direct.json", "toc.xml"}
+    assert described(run) == {"name": "mine", "duration": 0.891228, "files": files}
+    assert run.recording.bundle.resolve() == bundle
+    assert direct(run.recording.exports) == Direct("../recording.trace")
+    with pytest.raises(UsageError, match=r"mine has no run 2\.") as raised:
+        imported(bundle, tmp_path / "other", run=2)
+    assert raised.value.hint.startswith("It has run 1 (python3 4711, ")
+    assert not (tmp_path / "other").exists()
+
+
+def test_without_its_document_what_is_missing_is_said(tmp_path: Path) -> None:
+    names = [Named(*OURS)]
+    path = write_bundle(tmp_path / "x.trace", TABLES, with_document=False, names=names)
+    said = " ".join(imported(path, tmp_path / "run").provenance.warnings)
+    assert "form.template" in said
+    assert "not verified for its build of Instruments, which it does not name" in said
+
+
+def test_a_document_in_an_unknown_form_and_stores_that_are_missing_are_said(
+    tmp_path: Path,
+) -> None:
+    tables = [*TABLES, process_info(OURS, OTHER)]
+    path = write_bundle(tmp_path / "x.trace", tables, info=RunInfo())
+    document = (path / "form.template").read_bytes()
+    (path / "form.template").write_bytes(document.replace(b"_execname", b"_filename"))
+    shutil.rmtree(path / "corespace/run1/core/stores/indexed-store-0")
+    run = imported(path, tmp_path / "run")
+    lacks, store = "lacks 2 processes of the recording", "indexed-store-0 is missing"
+    assert any(lacks in text for text in run.provenance.warnings)
+    [said] = [text for text in run.provenance.warnings if "left out" in text]
+    assert said.startswith("tick (store 0) of run 1 is left out: ")
+    assert set(run.tables["gpu_intervals"].process) == {"python3", "WindowServer"}
+    assert starts(run) == STARTS
+    assert any(store in text for text in run.tables.warnings)
+    result = pipeline.analyze(run.recording)
+    [found] = [finding for finding in result.findings if finding.rule == "capture-truncated"]
+    assert store in found.message
+
+
+@pytest.mark.parametrize("how", ["file", "folder"])
+def test_a_packed_bundle_is_unpacked_into_the_run(bundle: Path, tmp_path: Path, how: str) -> None:
+    archive = bundle.with_name("Mine.Trace.ZIP")
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in bundle.rglob("*"):
+            file.write(path, f"{bundle.name}/{path.relative_to(bundle).as_posix()}")
+    shutil.rmtree(bundle)
+    run = imported(archive if how == "file" else tmp_path, tmp_path / "run")
+    assert not run.recording.bundle.is_symlink()
+    assert run.provenance.workload == "Mine"
+    assert starts(run) == STARTS
+    run.recording.folder.rename(tmp_path / "elsewhere")
+    assert starts(Run(Recording(tmp_path / "elsewhere"))) == STARTS
+
+
+@pytest.mark.skipif(shutil.which("xcrun") is not None, reason="xctrace would export it")
+def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "x.trace").mkdir()
+    (tmp_path / "y.zip").write_bytes(b"PK")
+    with pytest.raises(UnknownBundleError, match=r"x\.trace|recording\.trace") as error:
+        imported(tmp_path / "x.trace", tmp_path / "run")
+    assert "xctrace export" in error.value.hint
+    with pytest.raises(InputError, match="no zip file"):
+        imported(tmp_path / "y.zip", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.processes
+def test_where_there_is_an_xctrace_it_exports_what_is_not_known(
+    scenario: Callable[..., None], tmp_path: Path
+) -> None:
+    scenario()
+    folder = tmp_path / "x.trace"
+    record = ["xcrun", "xctrace", "record", "--template", "Metal System Trace", "--output", folder]
+    subprocess.run([*record, "--launch", "--", "/usr/bin/true"], check=True, capture_output=True)
+    run = imported(folder, tmp_path / "run")
+    said = run.provenance.warnings
+    assert any("Its tables were exported by xctrace." in text for text in said)
+    assert (run.recording.exports / "metal-gpu-intervals.xml").exists()
+    assert direct(run.recording.exports) is None
+
+
+def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: Path) -> None:
+    noted = {1: "Recording was cut", 2: "Buffers were full"}
+    runs = {
+        number: Recorded(
+            [intervals((number, 10, PYTHON))], Encoder(), RunInfo(pid=4711 + number),
+            issues=[Issue(words)],
+        )
+        for number, words in noted.items()
+    }  # fmt: skip
+    write_runs(tmp_path / "x.trace", runs)
+    for number, chosen in ((2, None), (1, 1)):
+        run = imported(tmp_path / "x.trace", tmp_path / f"run-{number}", run=chosen)
+        assert [target.pid for target in run.provenance.targets] == [4711 + number]
+        assert run.provenance.run == number
+        assert starts(run) == [number]
+        said = " ".join(run.provenance.warnings)
+        assert [words in said for words in noted.values()] == [number == 1, number == 2]
+        assert ("x has 2 runs: run 1 (python3 4712, 2026-03-30" in said) is (chosen is None)
+        assert ("Run 2, the last one, is read; --run chooses another." in said) is (chosen is None)

@@ -1,83 +1,70 @@
 """Which tables are exported, into which files, and what is said of empty and failing ones."""
 
-import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from signal import SIGTRAP
 
 import pytest
 
-from real_state import STATE
+from tracekit.base.errors import ToolError
 from tracekit.base.recording import Recording
+from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.command_line import Selection
 from tracekit.record.xctrace.exporting import counter_set, counter_warnings, export, lacking, only
-from tracekit.record.xctrace.tool import Timeouts, Xctrace, locate
+from tracekit.record.xctrace.tool import Timeouts, Xctrace
 from tracekit.tables.toc import TocRun, TocTable
 
-Scenario = Callable[..., None]
 WORK, COUNTERS, VALUES = (
     "metal-gpu-intervals", "metal-gpu-counter-intervals", "gpu-counter-value",
 )  # fmt: skip
-SCHEMAS = (WORK, "metal-gpu-state-intervals", "metal-driver-intervals", COUNTERS, "not-there")
 
 
-@pytest.fixture
-def tool(scenario: Scenario, recording: Recording) -> Xctrace:
-    """Return the fake, with a bundle of its own in the run's folder."""
-    recording.bundle.mkdir()
-    (recording.bundle / "form.template").write_text(json.dumps(STATE))
-    return locate(timeouts=Timeouts(pauses=(0, 0)))
+def xcode(tables: dict[str, int]) -> Xctrace:
+    """Return a tool whose bundle has so many rows in each table; one with fewer than 0 is cut."""
+
+    def run(argv: tuple[str, ...], _timeout: float) -> Completed:
+        listed = "".join(f"<table schema='{schema}'/>" for schema in tables)
+        text, code = f"<trace-toc><run number='1'><data>{listed}</data></run></trace-toc>", 0
+        if "--xpath" in argv:
+            schema = argv[-1].split('"')[3]
+            rows, code = "<row/>" * tables[schema], -SIGTRAP if tables[schema] < 0 else 0
+            text = f"<trace-query-result><schema name='{schema}'/>{rows}</trace-query-result>"
+        Path(argv[argv.index("--output") + 1]).write_text(f"<?xml version='1.0'?>\n{text}")
+        return Completed(argv, code)
+
+    return Xctrace("/X/xctrace", run, Timeouts(pauses=()))
 
 
-def names(recording: Recording) -> set[str]:
+def files(recording: Recording) -> set[str]:
     return {path.name for path in recording.exports.iterdir()}
 
 
-@pytest.mark.processes
 def test_tables_are_exported_one_a_file_and_one_that_fails_leaves_the_others_alone(
-    tool: Xctrace, recording: Recording, scenario: Scenario
+    recording: Recording,
 ) -> None:
     told: list[str] = []
-    assert export(tool, recording, only(SCHEMAS), told.append) == ()
-    assert names(recording) == {f"{schema}.xml" for schema in (*SCHEMAS[:4], "time-info", "toc")}
-    assert told[:2] == ["table of contents", f"{WORK}.xml (1 of 5)"]
-    for path in recording.exports.iterdir():
-        path.unlink()
-    scenario(trap=["metal-driver-intervals"], not_xml=["metal-gpu-state-intervals"], empty=True)
-    said = "\n".join(export(tool, recording, lambda _: frozenset(SCHEMAS), print))
-    for part in (
-        "The recording has no table not-there.",
-        "signal SIGTRAP",
-        "wrote no XML",
-        f"{WORK} has no rows: no work of any process",
-    ):
-        assert part in said
-    assert {f"{WORK}.xml", "metal-driver-intervals.xml.partial"} <= names(recording)
-    assert "metal-driver-intervals.xml" not in names(recording)
-
-
-@pytest.mark.processes
-def test_a_table_without_rows_is_stood_in_for(
-    tool: Xctrace, recording: Recording, scenario: Scenario, tmp_path: Path
-) -> None:
-    toc, tables = tmp_path / "toc.xml", dict[str, str]()
-    toc.write_text(
-        "<?xml version='1.0'?><trace-toc><run number='1'><info/><data><table schema='first'/>"
-        "<table schema='second'/><table schema='third'/></data></run></trace-toc>"
+    tool = xcode({WORK: 0, "other": 1, "driver": -1, "time-info": 1})
+    absent, failed, empty = export(
+        tool, recording, lambda _: frozenset((WORK, "driver", "not-there")), told.append
     )
-    for rows, schema in enumerate(("first", "second")):
-        node = f"<node><schema name='{schema}'/>{'<row/>' * rows}</node>"
-        file = tmp_path / f"{schema}.xml"
-        file.write_text(f"<?xml version='1.0'?>\n<trace-query-result>{node}</trace-query-result>\n")
-        tables[schema] = str(file)
-    scenario(exports={"toc": str(toc), "tables": tables})
+    assert absent == "The recording has no table not-there."
+    assert "signal SIGTRAP" in failed
+    assert empty.startswith(f"{WORK} has no rows: no work of any process")
+    written = {"toc.xml", f"{WORK}.xml", "driver.xml.partial", "time-info.xml"}
+    assert files(recording) == written
+    numbered = [f"{WORK}.xml (1 of 3)", "driver.xml (2 of 3)", "time-info.xml (3 of 3)"]
+    assert told == ["table of contents", *numbered]
+    with pytest.raises(ToolError, match="signal SIGTRAP"):
+        export(xcode({"driver": -1}), recording, only(["driver"]), print)
 
+
+def test_a_table_without_rows_is_stood_in_for(recording: Recording) -> None:
     def choose(there: frozenset[str]) -> frozenset[str]:
         return frozenset({"first"}) if "first" in there else frozenset({"second"})
 
-    [said] = export(tool, recording, choose, print)
+    [said] = export(xcode({"first": 0, "second": 1, "third": 1}), recording, choose, print)
     assert f"has no table {WORK}" in said
-    assert names(recording) == {"toc.xml", "first.xml", "second.xml"}
+    assert files(recording) == {"toc.xml", "first.xml", "second.xml"}
 
 
 def run_of(*settings: str, tables: tuple[str, ...] = ()) -> TocRun:

@@ -1,0 +1,349 @@
+"""Tables are exported once and compared with what is read directly; then the bundle is read."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from signal import SIGTRAP
+
+import pandas as pd
+import pytest
+
+from bundle_writer import RunInfo, Table, write_bundle
+from bundle_writer.examples import profile
+from command_line import run as command
+from small_bundle import PYTHON, SERVER, intervals, ticks
+from table_of_types import TABLE
+from tracekit.base.errors import InputError, ToolError
+from tracekit.base.files import notes_folder
+from tracekit.base.recording import Recording
+from tracekit.record.direct_reading import (
+    Checked,
+    Memory,
+    Xml,
+    compare,
+    export,
+    recall,
+    rows_of_target,
+    shape,
+)
+from tracekit.record.recorder import quiet
+from tracekit.record.xctrace.command import Completed
+from tracekit.record.xctrace.exporting import NO_ROWS, only
+from tracekit.record.xctrace.recorder import XctraceRecorder
+from tracekit.record.xctrace.tool import Timeouts, Xctrace
+from tracekit.run import open as open_run
+from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle.container.requirements import Field
+from tracekit.tables.bundle.container.store import Store, StoreColumn
+from tracekit.tables.bundle_xml import write_exports
+from tracekit.tables.direct import Direct, Stored, direct
+from tracekit.tables.tables import Tables
+from tracekit.tables.toc import Toc, read_toc
+
+INTERVALS, STATES, TIME = "metal-gpu-intervals", "metal-gpu-state-intervals", "time-info"
+WORK = intervals((5, 7, PYTHON), (6, 8, SERVER))
+TABLES = (WORK, replace(ticks([]), schema=STATES), replace(ticks([1]), schema=TIME))
+
+
+def recorded(folder: Path, *tables: Table, build: str = "17C529") -> Recording:
+    """Make a run with a bundle of these tables, and in "made" what xctrace exports of it."""
+    recording = Recording(folder)
+    info = RunInfo(instruments_version=f"26.0 ({build})")
+    folder.mkdir()
+    write_bundle(recording.bundle, list(tables), info=info)
+    write_exports(Bundle(recording.bundle), folder / "made", lambda names: names, str)
+    return recording
+
+
+@dataclass
+class Xcode:
+    """A `Run` that exports what was made, with a text in place of another, or fails."""
+
+    lie: tuple[str, str] = ("", "")
+    fails: tuple[str, ...] = ()
+    exported: list[str] = field(default_factory=list[str])
+
+    def __call__(self, argv: tuple[str, ...], _timeout: float) -> Completed:
+        """Export the TOC, or a table that is noted."""
+        bundle, output = (Path(argv[argv.index(word) + 1]) for word in ("--input", "--output"))
+        name = "toc" if "--toc" in argv else argv[-1].split('"')[3]
+        self.exported += {name} - {"toc"}
+        text = (bundle.parent / "made" / f"{name}.xml").read_text()
+        output.write_text(text.replace(*self.lie) if self.lie[0] else text)
+        return Completed(argv, -SIGTRAP if name in self.fails else 0)
+
+    def read(
+        self, recording: Recording, xml: Xml = "unchecked", *schemas: str
+    ) -> tuple[list[str], list[str]]:
+        """Make tables readable; return what is said of it, and what was exported for it."""
+        self.exported.clear()
+        recorder = XctraceRecorder(Xctrace("/X/xctrace", self, Timeouts(pauses=())), only())
+        chosen = frozenset(schemas or (INTERVALS, STATES))
+        said = export(recorder, recording, lambda _: chosen, quiet, xml=xml)
+        return list(said), sorted(self.exported)
+
+
+@pytest.fixture
+def xcode() -> Xcode:
+    return Xcode()
+
+
+def read_back(recording: Recording) -> pd.DataFrame:
+    return Tables(recording.exports, frozenset({4711}))["gpu_intervals"]
+
+
+def test_what_was_compared_is_not_exported_again(xcode: Xcode, tmp_path: Path) -> None:
+    first, second = recorded(tmp_path / "1", *TABLES), recorded(tmp_path / "2", *TABLES)
+    assert xcode.read(first) == ([], [INTERVALS, STATES, TIME])
+    known = recall("17C529", notes_folder()).tables.values()
+    rows = {table.schema: (table.rows, table.difference) for table in known}
+    assert rows == {INTERVALS: (2, ""), STATES: (0, ""), TIME: (1, "")}
+    assert xcode.read(second) == ([], [])
+    assert {file.name for file in second.exports.iterdir()} == {"direct.json", "toc.xml"}
+    pd.testing.assert_frame_equal(read_back(second), read_back(first))
+    other = recorded(tmp_path / "3", *TABLES, build="17E999")
+    assert xcode.read(other) == ([], [INTERVALS, STATES, TIME])
+    # what is asked for is exported always
+    absent = "The recording has no table no-such."
+    assert xcode.read(second, "asked", INTERVALS, "no-such") == ([absent], [INTERVALS, TIME])
+    assert (second.exports / f"{INTERVALS}.xml").exists()
+
+
+def test_an_export_that_differs_is_used_and_the_difference_is_reported(
+    xcode: Xcode, tmp_path: Path
+) -> None:
+    xcode.lie = (">8</duration>", ">9</duration>")
+    said = (
+        f"{INTERVALS} is read otherwise than xctrace exports it (row 2, duration: 8 directly, "
+        "9 exported): only its export is used, which `tracekit export` writes. "
+        "`tracekit doctor` shows it again, to be reported with the build of Xcode."
+    )
+    assert xcode.read(recorded(tmp_path / "1", *TABLES)) == ([said], [INTERVALS, STATES, TIME])
+    again = recorded(tmp_path / "2", *TABLES)
+    assert xcode.read(again) == ([said], [INTERVALS, TIME])
+    assert read_back(again)["duration"].tolist() == [7, 9]
+    assert direct(again.exports) == Direct("../recording.trace", (STATES, TIME))
+    none = recorded(tmp_path / "3", *TABLES)
+    assert xcode.read(none, "none") == ([said], [])
+    assert Tables(none.exports, frozenset()).get("gpu_intervals") is None
+
+
+def test_a_bundle_of_unknown_layout_is_exported_and_that_is_said(
+    xcode: Xcode, tmp_path: Path
+) -> None:
+    recording = recorded(tmp_path / "1", *TABLES)
+    xcode.read(recording, "none")
+    assert direct(recording.exports) is not None
+    requirements = recording.bundle / "open.creq"
+    text = requirements.read_text().replace("<integer>5<", "<integer>6<", 1)
+    requirements.write_text(text)
+    [said], exported = xcode.read(recording)
+    assert said.startswith("recording.trace is not read directly: its com.apple.dt.trace is 6")
+    assert said.endswith("Its tables were exported instead.")
+    assert exported == [INTERVALS, STATES, TIME]
+    assert direct(recording.exports) is None
+
+
+def test_nothing_is_exported_if_that_is_asked_for_or_fails_and_what_is_not_known_is_said(
+    xcode: Xcode, tmp_path: Path
+) -> None:
+    recording = recorded(tmp_path / "1", *TABLES)
+    new = "Read directly, and never compared with an export of build 17C529:"
+    assert xcode.read(recording, "none") == ([f"{new} {INTERVALS}, {TIME}."], [])
+    xcode.fails = (INTERVALS,)
+    [failed, unchecked], _ = xcode.read(recording)
+    assert ("SIGTRAP" in failed, unchecked) == (True, f"{new} {INTERVALS}.")
+    assert read_back(recording)["duration"].tolist() == [7, 8]
+    xcode.fails = (INTERVALS, TIME)
+    with pytest.raises(ToolError, match="SIGTRAP"):
+        xcode.read(recording, "asked", INTERVALS)
+    [failed, _], _ = xcode.read(recording, "unchecked", INTERVALS)
+    assert failed.startswith("Nothing was exported; the bundle is read directly: ")
+
+
+def test_a_cache_that_cannot_be_written_only_means_comparing_again(
+    xcode: Xcode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file"))
+    for name in ("1", "2"):
+        recording = recorded(tmp_path / name, *TABLES)
+        assert xcode.read(recording) == ([], [INTERVALS, STATES, TIME])
+
+
+@pytest.mark.processes
+def test_the_second_capture_of_a_build_exports_nothing_and_says_as_much(
+    scenario: Callable[..., None], tmp_path: Path
+) -> None:
+    packages = [path for path in sys.path if path.endswith("site-packages")]
+    scenario(packages=[str(Path(__file__).parents[1] / "harness"), *packages])
+    exported = list[bool]()
+    for name in ("first", "second"):
+        folder, said = tmp_path / name, tmp_path / "scenario.said"
+        said.unlink(missing_ok=True)
+        assert command("capture", "--output", folder, "--", sys.executable, "-c", "") == 0
+        exported.append("Exporting " in said.read_text())
+    assert exported == [True, False]
+    names = {file.name for file in (tmp_path / "second" / "exports").iterdir()}
+    assert names == {"direct.json", "toc.xml"}
+    opened = open_run(tmp_path / "second")
+    assert opened.tables["gpu_intervals"]["target"].any()
+    assert opened.provenance.target_rows is True
+    assert not any("xport" in warning for warning in opened.provenance.warnings)
+    assert "gpu_busy" in {found.name for found in opened.result.metrics if found.value is not None}
+    assert "<canvas" in (tmp_path / "second" / "report.html").read_text()
+
+
+Made = tuple[Path, Stored, Toc]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Callable[..., Made]:
+    """Write a table as a bundle and as an export in which some text is another."""
+
+    def make(table: Table | None = None, old: str = "", new: str = "") -> Made:
+        whole = intervals((5, 7, PYTHON), (6, 8, SERVER), (9, 1, PYTHON))
+        recording = recorded(tmp_path / f"run-{table and table.schema}", table or whole)
+        toc, export = sorted(
+            (recording.folder / "made").iterdir(), key=lambda file: file.stem != "toc"
+        )
+        text = export.read_text()
+        assert old in text
+        export.write_text(text.replace(old, new, 1) if old else text)
+        return export, Stored(recording.bundle, 1, 0), read_toc(toc)
+
+    return make
+
+
+def test_values_of_all_types_and_stacks_are_equal(made: Callable[..., Made]) -> None:
+    assert compare(*made(TABLE)) == (3, "")
+    assert compare(*made(profile())) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "new", "difference"),
+    [
+        (None, ">7</duration>", ">8</duration>", "row 1, duration: 7 directly, 8 exported"),
+        (
+            None, ">Active</gpu-state>", ">Idle</gpu-state>",
+            "row 1, state: 'Active' directly, 'Idle' exported",
+        ),
+        (None, ">420</pid>", ">421</pid>", "row 2, process.pid: 420 directly, 421 exported"),
+        (
+            None, '<duration id="12" fmt="8 ns">8</duration>', "<sentinel/>",
+            "row 2, duration: 8 directly, nothing exported",
+        ),
+        # stacks by their frames
+        (profile(), 'name="0x195436d0d"', 'name="main"', "row 1, stack: "),
+        (profile(), 'addr="0x1954a35fc"', 'addr="0x1954a35fd"', "row 1, stack.stack: "),
+        (profile(), ">4096</text-address>", ">4097</text-address>", "row 2, cp-user-callstack"),
+    ],
+)  # fmt: skip
+def test_the_first_cell_that_differs_is_named(
+    made: Callable[..., Made], table: Table | None, old: str, new: str, difference: str
+) -> None:
+    rows, found = compare(*made(table, old, new))
+    assert rows == (2 if table else 3)
+    assert found.startswith(difference)
+
+
+def test_rows_and_columns_that_are_not_there_are_differences(made: Callable[..., Made]) -> None:
+    export, table, toc = made()
+    text = export.read_text()
+    head, _, rest = text.rpartition("<row>")
+    export.write_text(head + rest.partition("</row>\n")[2])
+    assert compare(export, table, toc) == (2, "it has 3 rows, exported 2")
+    assert compare(export, table, toc, most=2) == (2, "")
+    export.write_text(text.replace("<mnemonic>state<", "<mnemonic>mood<"))
+    rows, found = compare(export, table, toc)
+    assert (rows, "state" in found, "mood" in found) == (0, True, True)
+
+
+def test_a_cut_export_is_compared_with_nothing_and_a_damaged_table_differs(
+    made: Callable[..., Made],
+) -> None:
+    export, table, toc = made()
+    whole = export.read_text()
+    export.write_text(whole[:-60])
+    with pytest.raises(InputError):
+        compare(export, table, toc)
+    export.write_text(whole)
+    table.file.write_bytes(b"x\x9c\0")
+    _, found = compare(export, table, toc)
+    assert found.startswith("it cannot be read directly: recording.trace: corespace/")
+
+
+START = StoreColumn("start", "Start", "XRStartTime", Field(0, 8))
+STORE = Store(1, 7, "t", {}, (START,), 5, 16)
+EMPTY = replace(STORE, rows=0)
+
+
+def test_a_table_has_the_form_of_its_columns_whatever_its_number_rows_and_attributes() -> None:
+    assert shape(STORE) == shape(replace(EMPTY, number=8, attributes={"a": 1}))
+    others = [
+        replace(STORE, schema="u"),
+        replace(STORE, columns=(START, START)),
+        replace(STORE, columns=(replace(START, type_id="XRDuration"),)),
+        replace(STORE, columns=(replace(START, field=Field(8, 8)),)),
+    ]
+    assert len({shape(store) for store in (STORE, *others)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("rows", "difference", "known"), [(5, "", True), (0, "", False), (0, "no", True)]
+)
+def test_a_comparison_without_rows_says_nothing_of_rows(
+    rows: int, difference: str, known: bool
+) -> None:
+    checked = Checked("t", rows, "now", difference)
+    memory = Memory("17C529", {shape(STORE): checked})
+    assert memory.of(STORE) == (checked if known else None)
+    assert memory.of(EMPTY) == checked
+    assert memory.difference(STORE) == difference
+    assert memory.of(replace(STORE, schema="u")) is None
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"build": "17C529", "format": 2}'])
+def test_what_cannot_be_read_is_forgotten(tmp_path: Path, content: str) -> None:
+    (tmp_path / "direct-reading-17C529.json").write_text(content)
+    assert recall("17C529", tmp_path) == Memory("17C529")
+
+
+def with_toc(folder: Path, table: Table) -> Recording:
+    recording = recorded(folder, table)
+    (recording.folder / "made").rename(recording.exports)
+    (recording.exports / f"{table.schema}.xml").unlink()
+    return recording
+
+
+@pytest.mark.parametrize(
+    ("table", "pids", "found", "said"),
+    [
+        (None, [4711], None, ""),
+        (ticks([1]), [4711], None, ""),
+        (WORK, [4711], True, ""),
+        (WORK, [99, 4711], True, ""),
+        (WORK, [99], False, "has rows of other processes only: no GPU work of the target (proc"),
+        (WORK, [], None, ""),
+        (intervals(), [4711], False, NO_ROWS),
+    ],
+)
+def test_the_target_has_rows_or_only_others_have_or_nobody_or_it_is_not_known(
+    table: Table | None, pids: list[int], found: bool | None, said: str, tmp_path: Path
+) -> None:
+    recording = Recording(tmp_path) if table is None else with_toc(tmp_path / "run", table)
+    rows, warnings = rows_of_target(recording, pids)
+    assert rows is found
+    assert said in "".join(warnings)
+    assert len(warnings) == bool(said)
+
+
+def test_an_export_counts_before_the_bundle(
+    tmp_path: Path, intervals_xml: Callable[..., str]
+) -> None:
+    recording = with_toc(tmp_path / "run", WORK)
+    export = recording.exports / f"{INTERVALS}.xml"
+    export.write_text(intervals_xml([(1, 1, 99, "other")]))
+    assert rows_of_target(recording, [99]) == (True, ())
+    assert rows_of_target(recording, [4711])[0] is False

@@ -1,0 +1,203 @@
+"""GPU frame capture: from a plan to `capture.gputrace`, and what is said where none comes of it.
+
+On a Mac without a Mac: an MLX on PYTHONPATH captures as its documentation says.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from children import until_gone
+from tracekit import pipeline
+from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError, UsageError
+from tracekit.base.recording import Recording
+from tracekit.record.gputrace import UNTIMED, Timeouts, capture_gpu
+from tracekit.workload.journal import fold
+from tracekit.workload.plan import Plan
+from tracekit.workload.worker.spec import Spec
+from tracekit.workload.workload import Workload
+
+pytestmark = pytest.mark.processes
+
+# What a worker needs of MLX; FAKE_MLX tells how its Metal behaves.
+MLX = """
+import json, os, pathlib
+
+__version__, steps, mode = "0.99", None, os.environ["FAKE_MLX"]
+get_active_memory = get_peak_memory = get_cache_memory = reset_peak_memory = lambda: 0
+device_info = lambda: {"device_name": "Test GPU"}
+
+def step():
+    global steps
+    if steps is not None:
+        steps += 1
+
+class metal:
+    path = None
+    is_available = staticmethod(lambda: mode != "cpu")
+
+    @staticmethod
+    def start_capture(path):
+        global steps
+        if mode == "silent":
+            return
+        if os.environ.get("MTL_CAPTURE_ENABLED") != "1" or mode == "refuse":
+            raise RuntimeError("[metal::start_capture] Failed to start capture: not enabled")
+        if not path.endswith(".gputrace") or os.path.exists(path):
+            raise RuntimeError("[metal::start_capture] Failed to start capture: path")
+        metal.path, steps = pathlib.Path(path), 0
+
+    @staticmethod
+    def stop_capture():
+        if metal.path is not None:
+            metal.path.mkdir()
+            seen = {"steps": steps, "validation": "MTL_DEBUG_LAYER" in os.environ}
+            (metal.path / "metadata").write_text(json.dumps(seen))
+"""
+WORKLOAD = '''
+import os, time
+import mlx.core as mx
+from tracekit.workload import Step, workload
+
+@workload
+def dots(size: int = 4) -> Step:
+    """Count steps."""
+    mode = os.environ["DOTS"]
+    if mode == "die":
+        os._exit(9)
+    return Step(mx.step, lambda _: time.sleep(60 if mode == "hang" else 0.001), "metal")
+'''
+Mac = Callable[..., None]
+Capture = Callable[..., Recording]
+
+
+@pytest.fixture(autouse=True)
+def mac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mac:
+    """Let workers find that MLX; call it to change how its Metal or the workload behaves."""
+    package = tmp_path / "python" / "mlx"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "core.py").write_text(MLX)
+    (tmp_path / "dots.py").write_text(WORKLOAD)
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    monkeypatch.setenv("MTL_DEBUG_LAYER", "1")
+
+    def change(metal: str = "", dots: str = "") -> None:
+        monkeypatch.setenv("FAKE_MLX", metal)
+        monkeypatch.setenv("DOTS", dots)
+
+    change()
+    return change
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Capture:
+    """Capture the workload into the folder "run", with other values of a plan where given."""
+
+    def never() -> Any:
+        pytest.fail("only a worker prepares it")
+
+    dots = Workload("dots", tmp_path / "dots.py", never)
+    usual = {"workload": dots, "warmup": 2, "output": tmp_path / "run"}
+
+    def run(
+        timeouts: Timeouts | None = None,
+        progress: Callable[[str], None] = lambda _: None,
+        **values: Any,
+    ) -> Recording:
+        return capture_gpu(Plan(**{**usual, **values}), progress, timeouts or Timeouts(whole=60))
+
+    return run
+
+
+def test_a_few_steps_after_the_warm_up_are_captured_and_nothing_of_it_is_timed(
+    tracekit: Callable[..., Any], tmp_path: Path
+) -> None:
+    own = ("--workload", "dots", "--workloads", tmp_path, "--repeats", "2", "--size", "7")
+    ran = tracekit("capture", "--gputrace", *own, "--output", tmp_path / "a run")
+    recording = Recording(tmp_path / "a run")
+    assert (ran.code, ran.out) == (0, f"{recording.gputrace}\n")
+    assert f"open '{recording.gputrace}'" in ran.err
+    assert UNTIMED in " ".join(ran.err.split())
+    seen = json.loads((recording.gputrace / "metadata").read_text())
+    assert seen == {"steps": 2, "validation": False}
+    report, provenance = fold(recording.journal_file), recording.provenance()
+    assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "gputrace"]
+    assert {step.phase for step in report.steps} == {"warm-up"}
+    assert (provenance.recorder, provenance.repeats) == ("gputrace", 2)
+    assert (provenance.parameters, provenance.warnings[0]) == ({"size": 7}, UNTIMED)
+    assert provenance.stages["record"].state == report.state == "done"
+    [line] = provenance.command_lines
+    assert line[:2] == ("MTL_CAPTURE_ENABLED=1", sys.executable)
+    assert line[-2:] == ("tracekit.workload.worker", str(recording.spec_file.resolve()))
+    assert provenance.targets[0].pid == report.pid
+    for after in (pipeline.export, pipeline.analyze):
+        with pytest.raises(RecordingError, match="nothing of it was timed") as caught:
+            after(recording)
+        assert f"tracekit open {recording.folder}" in caught.value.hint
+    assert not recording.result_file.exists()
+    assert not recording.report_file.exists()
+
+
+@pytest.mark.parametrize(
+    ("metal", "dots", "said"),
+    [
+        ("silent", "", "Metal captured nothing"),
+        ("refuse", "", "could not begin to capture: .*not enabled"),
+        ("cpu", "", "runs on the CPU"),
+        ("", "die", "ended with exit code 9"),
+    ],
+)
+def test_a_capture_that_did_not_come_is_said_and_what_is_there_kept(
+    metal: str, dots: str, said: str, mac: Mac, capture: Capture, tmp_path: Path
+) -> None:
+    mac(metal, dots)
+    with pytest.raises(ToolError, match=f"Nothing was captured. .*{said}"):
+        capture()
+    recording = Recording(tmp_path / "run")
+    assert recording.provenance().stages["record"].state == "failed"
+    assert recording.journal_file.exists()
+    assert not recording.gputrace.exists()
+
+
+def test_a_capture_that_takes_too_long_is_ended_and_an_interrupted_one_says_so(
+    mac: Mac, capture: Capture, tmp_path: Path
+) -> None:
+    mac("", "hang")
+    with pytest.raises(ToolError, match=r"not done within 2 s"):
+        capture(Timeouts(whole=2, leave=0.2))
+    until_gone(fold(Recording(tmp_path / "run").journal_file).pid)
+
+    def impatient(text: str) -> None:
+        if text.startswith("preparing"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedRunError, match="Interrupted while"):
+        capture(Timeouts(leave=0.2), impatient, output=tmp_path / "again")
+    spec = Spec.load(Recording(tmp_path / "again").spec_file)
+    assert (spec.repeats, spec.lifeline) == (3, True)  # it does not outlive tracekit
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"workload": None, "attach": 1}, "captures a workload"),
+        ({"workload": None}, "Say what to record"),
+        ({"recorder": "host"}, "so --recorder has no meaning"),
+        ({"time_limit": 3.0, "counters": "off"}, "so --time-limit has no meaning"),
+        (
+            {"templates": ("Blank",), "method": "attach", "counters": "on"},
+            "so --method, --counters, --template has no meaning",
+        ),
+    ],
+)
+def test_what_makes_no_sense_with_a_capture_is_a_usage_error(
+    values: dict[str, Any], said: str, capture: Capture, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        capture(**values)
+    assert not (tmp_path / "run").exists()
