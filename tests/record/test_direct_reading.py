@@ -172,7 +172,6 @@ def test_a_cache_that_cannot_be_written_only_means_comparing_again(
         assert xcode.read(recording) == ([], [INTERVALS, STATES, TIME])
 
 
-@pytest.mark.processes
 def test_the_second_capture_of_a_build_exports_nothing_and_says_as_much(
     scenario: Callable[..., None], tmp_path: Path
 ) -> None:

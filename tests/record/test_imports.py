@@ -291,7 +291,6 @@ def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.processes
 def test_where_there_is_an_xctrace_it_exports_what_is_not_known(
     scenario: Callable[..., None], tmp_path: Path
 ) -> None:

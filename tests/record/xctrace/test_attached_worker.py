@@ -1,6 +1,6 @@
 """A worker that xctrace attaches to: what is in the trace, what is told, what is left running."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,62 +8,38 @@ from typing import Any
 import psutil
 import pytest
 
-from children import running, started_since
-from recording_fakes import DEADLINES, STEEP, Scenario, interrupting
+from recording_fakes import DEADLINES, STEEP, Record, Scenario, interrupting
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.record.observe import request_for
 from tracekit.record.recorder import Recorded
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts
-from tracekit.record.xctrace.attempts import Manner
-from tracekit.record.xctrace.claim import Premises
-from tracekit.record.xctrace.exporting import only
-from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.record.xctrace.recording_process import Deadlines
-from tracekit.record.xctrace.tool import Timeouts, locate
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import load
 from worker_naps import naps_that
-
-pytestmark = pytest.mark.processes
 
 Worker = Callable[..., Recorded]
 WARM = "warming up, outside of the trace"
 
 
 @pytest.fixture
-def attach(scenario: Scenario, recording: Recording, told: list[str], tmp_path: Path) -> Worker:
+def attach(record: Record, tmp_path: Path) -> Worker:
     """Record a workload of the given step and preparation with the fake, by attaching."""
 
     def run(
         step: str = "time.sleep(0.002)",
         prepare: str = "pass",
         *,
-        deadlines: Deadlines = DEADLINES,
-        timeouts: WorkerTimeouts | None = None,
-        progress: Callable[[str], None] = told.append,
-        **plan: Any,
+        repeats: int | None = 20,
+        time_limit: float = 20,
+        **manner: Any,
     ) -> Recorded:
         file = tmp_path / "naps.py"
         file.write_text(naps_that(step, prepare))
-        premises = Premises(notes=tmp_path / "notes", floor=0)
-        manner = Manner(deadlines, (0, 0), timeouts or WorkerTimeouts(), premises)
-        recorder = XctraceRecorder(locate(timeouts=Timeouts(pauses=(0, 0))), only(), manner)
-        usual = Plan(load(file), method="attach", counters="off", time_limit=20, warmup=2)
-        asked = replace(usual, **{"repeats": 20, **plan})
-        return recorder.record(request_for(asked, recording, recorder), recording, progress)
+        plan = Plan(load(file), method="attach", counters="off", warmup=2)
+        return record(replace(plan, repeats=repeats, time_limit=time_limit), **manner)
 
     return run
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left_running() -> Iterator[None]:
-    """Compare our children before and after; a zombie is none."""
-    before = running()
-    yield
-    left = started_since(before)
-    assert [process for process in left if process.status() != psutil.STATUS_ZOMBIE] == []
 
 
 def report_of(recording: Recording) -> WorkloadReport:
@@ -156,7 +132,7 @@ def test_ctrl_c_while_the_worker_prepares(
 ) -> None:
     impatient = interrupting("preparing the workload", told)
     with pytest.raises(KeyboardInterrupt):
-        attach(prepare="time.sleep(600)", timeouts=WorkerTimeouts(leave=0.2), progress=impatient)
+        attach(prepare="time.sleep(600)", worker=WorkerTimeouts(leave=0.2), progress=impatient)
     assert not recording.bundle.exists()
 
 
@@ -173,7 +149,7 @@ def test_a_step_that_never_ends_is_killed_after_the_recording_is_saved(
     attach: Worker, recording: Recording
 ) -> None:
     step, timeouts = "time.sleep(600 if made > 8 else 0.002)", WorkerTimeouts(leave=0.3)
-    recorded = attach(step=step, repeats=None, time_limit=0.2, timeouts=timeouts)
+    recorded = attach(step=step, repeats=None, time_limit=0.2, worker=timeouts)
     assert recorded.failure == (
         "The workload failed; the trace up to then is kept. "
         "The workload did not end when it was asked to, and was killed."

@@ -1,33 +1,168 @@
-"""What a recording of the fake leaves: what is said, what is kept, what is running."""
+"""Whether a recording counts as whole, and what a recording of the fake leaves and says."""
 
 import os
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from signal import SIGINT, SIGKILL, SIGTERM
 from typing import Any
 
-import psutil
 import pytest
 
-from children import running, started_since, until_gone
+from children import until_gone
 from recording_fakes import DEADLINES, QUICK, SLOW, STEEP, Record, Scenario, interrupting
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError
-from tracekit.base.processes import runs
-from tracekit.base.recording import Recording
+from tracekit.base.recording import Process, Recording
 from tracekit.record.recorder import Attach, Launch
 from tracekit.record.xctrace.attempts import Manner
 from tracekit.record.xctrace.claim import Premises, locked, opened
 from tracekit.record.xctrace.exporting import only
-from tracekit.record.xctrace.recorder import XctraceRecorder
+from tracekit.record.xctrace.progress import Account, State
+from tracekit.record.xctrace.recorder import (
+    XctraceRecorder,
+    early_end,
+    judge,
+    nothing_came,
+    warnings,
+)
+from tracekit.record.xctrace.recording_process import Ended
 from tracekit.record.xctrace.tool import locate
-from tracekit.tables.toc import read_toc
-from tracekit.workload.journal import Journal
+from tracekit.tables.toc import TocRun, read_toc
+from tracekit.workload.journal import Journal, StepMark, WorkloadReport
 
-pytestmark = pytest.mark.processes
+COUNTERS = "GPU Service reported error: Selected counter profile is not supported on target device"
+SAVED = Account(state=State.SAVED, stop_line="Reached specified time limit")
+EXITED = replace(SAVED, stop_line="Target app exited")
+STOPPED = replace(SAVED, stop_line="Stopping recording")
+RUN = TocRun(1, target=Process(7, "python"), duration=5.6, exit_status="0")
+DONE = WorkloadReport(state="done", complete=True)
+STEADY = WorkloadReport(state="interrupted", steps=(StepMark("steady", 0, 1, 2),))
+KILLED = (SIGINT, SIGINT, SIGTERM, SIGKILL)
+
+
+def failed(status: str, reason: str = "", **more: Any) -> TocRun:
+    return replace(RUN, exit_status=status, termination_reason=reason, **more)
+
+
+def broke(error: str) -> WorkloadReport:
+    return WorkloadReport(state="failed", error=error)
+
+
+PROGRAM, WORKLOAD = "The recorded program failed", "The workload failed; the trace up to then is"
+
+
+@pytest.mark.parametrize(
+    ("ended", "run", "launched", "report", "failure"),
+    [
+        (Ended(SAVED, 0), RUN, False, None, ""),
+        (Ended(EXITED, 0), RUN, True, None, ""),
+        (Ended(SAVED, 54), failed("9", "SIGKILL"), True, None, ""),  # ended at its limit
+        (Ended(STOPPED, 54, (SIGINT,), True), failed("2", "SIGINT"), True, None, ""),
+        (Ended(SAVED, 130, (SIGINT,), interrupted=True), RUN, False, None, ""),
+        (Ended(EXITED, 54), failed("1"), True, DONE, ""),  # the worker knows better
+        (
+            Ended(Account(foreign=True), 54),
+            failed("9", "SIGKILL", end_reason="Time limit reached"), True, None, "",
+        ),
+        (Ended(replace(SAVED, state=State.STARTED), 0), RUN, False, None, ""),
+        (Ended(SAVED, 0), RUN, False, STEADY, ""),
+        (Ended(EXITED, 54), failed("3", "exit(3)"), True, None, f"{PROGRAM} (exit(3)); the trace"),
+        (Ended(EXITED, 54), failed(""), True, None, f"{PROGRAM}; the trace up to then is kept."),
+        (Ended(EXITED, 0), failed("11"), True, None, f"{PROGRAM} (exit status 11); the trace"),
+        (
+            Ended(EXITED, 54), failed("1"), True, broke("No memory."),
+            f"{PROGRAM} (exit status 1); the trace up to then is kept. No memory.",
+        ),
+        (Ended(SAVED, 54), failed("9"), True, broke("Bad shape."), f"{WORKLOAD} kept. Bad shape."),
+        (Ended(SAVED, 0), RUN, False, broke("Bad shape."), f"{WORKLOAD} kept. Bad shape."),
+        (Ended(SAVED, 0), RUN, False, DONE, "The recording ended before the workload came to its"),
+        (
+            Ended(replace(SAVED, failed=True, errors=("No attach.",)), 2), RUN, False, None,
+            "xctrace recorded with errors: No attach. What it saved is kept.",
+        ),
+        (Ended(replace(SAVED, failed=True), 2), RUN, False, None, "xctrace recorded with errors: "),
+        (Ended(SAVED, 0), replace(RUN, duration=0.0), False, None, "The bundle holds no data"),
+        (Ended(SAVED, 54), RUN, False, None, "xctrace ended with exit code 54; what it saved"),
+        (Ended(SAVED, 139), RUN, False, None, "xctrace ended with signal SIGSEGV; what it saved"),
+        (Ended(SAVED, None), RUN, False, None, "xctrace ended in an unknown way; what it saved"),
+        (Ended(SAVED, 0, halted="no room"), RUN, True, None, "The recording was stopped before"),
+        (
+            Ended(SAVED, -9, KILLED), RUN, False, None,
+            "xctrace hung after it had saved and had to be killed; the recording may lack its end.",
+        ),
+        (Ended(SAVED, -SIGTERM), RUN, False, None, "xctrace hung after it had saved"),
+    ],
+)  # fmt: skip
+def test_what_is_whole_and_what_is_not(
+    *, ended: Ended, run: TocRun, launched: bool, report: WorkloadReport | None, failure: str
+) -> None:
+    said = judge(ended, run, launched=launched, report=report)
+    assert said.startswith(failure)
+    assert bool(said) is bool(failure)
+
+
+LATE = "xctrace did not stop in time and was stopped with SIGINT."
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        (Ended(replace(SAVED, warnings=("Odd.",)), 0), "xctrace warns: Odd."),
+        (Ended(replace(SAVED, warnings=(COUNTERS,)), 0), f"xctrace says: {COUNTERS}"),
+        (Ended(replace(SAVED, foreign=True), 0), "xctrace did not speak English"),
+        (Ended(SAVED, 0, (SIGINT,)), LATE),
+        (Ended(SAVED, 0, (SIGINT,), interrupted=True), ""),
+        (Ended(SAVED, 0, (SIGINT,), finished=True), ""),
+        (Ended(SAVED, 0, (SIGINT, SIGINT), interrupted=True), LATE),
+        (Ended(SAVED, -9, KILLED), ""),
+    ],
+)
+def test_warnings_are_those_of_xctrace_and_signals_nobody_asked_for(
+    ended: Ended, said: str
+) -> None:
+    found = warnings(ended)
+    assert said in "".join(found)
+    assert len(found) == bool(said)
+
+
+ARGV = ("/X/xctrace", "record", "--attach", "5")
+TARGET = Attach(5)
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_nothing_came_quotes_line_and_words(finished: bool) -> None:
+    account = Account(complaints=("Cannot find process for provided pid: 5",))
+    ended = Ended(account, 21, finished=finished)
+    error = nothing_came(ended, TARGET, ARGV, "There is no bundle.")
+    assert (
+        error.message
+        == (
+            "Nothing was recorded: xctrace ended before it said anything. There is no process with "
+            "that id to attach to. /X/xctrace record --attach 5 failed with exit code 21:\n"
+            "Cannot find process for provided pid: 5\nThere is no bundle."
+        )
+        + "\nThe process 5 ended before the recording did." * finished
+    )
+    assert error.hint == "Check that the program still runs."
+    assert early_end(ended, Launch(("true",))) == ()
+
+
+@pytest.mark.parametrize(
+    ("state", "halted", "said"),
+    [
+        (State.ANNOUNCED, "", "xctrace hung before it began to record"),
+        (State.STOPPING, "", "xctrace hung while it stopped"),
+        (State.SAVING, "no room", "xctrace was stopped for no room"),
+    ],
+)
+def test_nothing_came_of_a_recorder_that_hung(state: State, halted: str, said: str) -> None:
+    ended = Ended(Account(state=state), -9, KILLED, halted=halted)
+    error = nothing_came(ended, TARGET, ARGV, "")
+    assert error.message == f"{said} and had to be killed; the recording is lost."
+    assert ("/X/xctrace record --attach 5" in error.hint) is (halted == "")
+
 
 SAVING = "saving; this can take minutes"
-COUNTERS = "GPU Service reported error: Selected counter profile is not supported on target device"
 SPANISH = {
     "Starting recording": "La grabación empieza",
     "Ctrl-C to stop the recording": "Ctrl-C para terminar",
@@ -37,25 +172,19 @@ SPANISH = {
 }
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_left_running() -> Iterator[None]:
-    before = running()
-    yield
-    assert started_since(before) == []
-
-
 def test_a_program_that_ends_by_itself(
     record: Record, scenario: Scenario, recording: Recording, told: list[str]
 ) -> None:
     scenario(
         start_date="1970-01-01T00:01:40.500+00:00", full_stop=True, repeat_lines=True,
-        noise=200_000, inherit=True,
+        noise=200_000, inherit=True, save_delay=2.5,
     )  # fmt: skip
     journal = Journal(recording.journal_file)
     journal.write("anchor", monotonic=7_000_000_000, epoch=100_000_000_000)
     journal.close()
     program = Launch(("/bin/sh", "-c", "sleep 1; true"), journal=recording.journal_file)
-    recorded = record(program)
+    # a bundle that grows may be saved for long
+    recorded = record(program, deadlines=replace(DEADLINES, saving=1.5))
     assert (recorded.failure, recorded.warnings, recorded.interrupted) == ("", (), False)
     assert recorded.end_reason == "Target app exited"
     assert [target.name for target in recorded.targets] == ["sh", "sleep"]
@@ -96,11 +225,6 @@ def test_what_was_recorded_with_trouble_is_kept_and_the_trouble_said(
     assert list(other.parent.glob("*.ktrace")) == [other]
 
 
-def test_a_program_that_fails_is_said_with_how_it_ended(record: Record) -> None:
-    failure = "The recorded program failed (exit(3)); the trace up to then is kept."
-    assert record(Launch(("/bin/sh", "-c", "exit 3"))).failure == failure
-
-
 def test_a_program_that_outlives_the_limit_and_its_recorder_is_ended(
     record: Record, scenario: Scenario
 ) -> None:
@@ -111,14 +235,14 @@ def test_a_program_that_outlives_the_limit_and_its_recorder_is_ended(
 
 
 def test_a_limit_that_is_ignored_is_kept_by_us_and_the_process_lives_on(
-    record: Record, scenario: Scenario, sleeper: int
+    record: Record, scenario: Scenario
 ) -> None:
     scenario(ignores_limit=True)
-    recorded = record(Attach(sleeper), limit=0.1, deadlines=replace(DEADLINES, slack=0.5))
+    deadlines = replace(DEADLINES, slack=0.5)
+    recorded = record(Attach(os.getpid()), limit=0.1, deadlines=deadlines)
     assert (recorded.failure, recorded.end_reason) == ("", "User stopped recording")
     assert recorded.warnings == ("xctrace did not stop in time and was stopped with SIGINT.",)
-    assert recorded.targets[0].pid == sleeper
-    assert runs(psutil.Process(sleeper))
+    assert recorded.targets[0].pid == os.getpid()
 
 
 def test_a_process_that_ends_early_ends_the_recording(record: Record, tmp_path: Path) -> None:
@@ -128,12 +252,6 @@ def test_a_process_that_ends_early_ends_the_recording(record: Record, tmp_path: 
     assert recorded.warnings == (f"The process {process.pid} ended before the recording did.",)
     assert recorded.end_reason == "The target had ended, so xctrace was asked to stop"
     assert recorded.targets[0].pid == process.pid
-
-
-def test_a_bundle_that_grows_may_be_saved_for_long(record: Record, scenario: Scenario) -> None:
-    scenario(save_delay=2.5)
-    recorded = record(QUICK, deadlines=replace(DEADLINES, saving=1.5))
-    assert (recorded.failure, recorded.warnings) == ("", ())
 
 
 @pytest.mark.parametrize(
@@ -151,56 +269,36 @@ def test_failures_that_pass_are_tried_again_and_what_they_left_is_kept_aside(
 ) -> None:
     scenario(**keys)
     recording.journal_file.touch()
-    recorded = record(Launch(("/bin/true",), journal=recording.journal_file))
-    assert recorded.failure == ""
+    program = ("/bin/sh", "-c", "exit 3")
+    recorded = record(Launch(program, journal=recording.journal_file))
+    failure = "The recorded program failed (exit(3)); the trace up to then is kept."
+    assert recorded.failure == failure
     assert told.count("xctrace could not start; trying again in 0 s") == len(keys)
     assert (recording.folder / "workload-try-1.jsonl").exists()
     assert (recording.folder / "recording-try-1.trace").is_dir() is ("locked" in keys)
 
 
 @pytest.mark.parametrize(
-    ("keys", "message"),
+    ("moment", "said"),
     [
-        (
-            {"die": {"at": "start", "code": 139}},
-            r"xctrace ended before it began to record\.(.|\n)*signal SIGSEGV",
-        ),
-        (
-            {"die": {"at": "saving", "code": 139}},
-            r"xctrace ended while it saved\. The bundle has no template document",
-        ),
-        ({"saves": False}, "There is no bundle at"),
+        ("start", r"before it began to record\..*signal SIGSEGV.*There is no bundle at"),
+        ("saving", r"while it saved\. The bundle has no template document"),
     ],
 )
-def test_nothing_came_and_why(
-    keys: dict[str, Any], message: str, record: Record, scenario: Scenario
-) -> None:
-    scenario(**keys)
-    with pytest.raises(ToolError, match=message):
+def test_nothing_came_and_why(moment: str, said: str, record: Record, scenario: Scenario) -> None:
+    scenario(die={"at": moment, "code": 139})
+    with pytest.raises(ToolError, match=f"(?s)xctrace ended {said}"):
         record(QUICK)
 
 
-@pytest.mark.parametrize(
-    ("hang", "short", "when"),
-    [
-        ("announced", {"start": 3}, "before it began to record"),
-        ("saving", {"saving": 0.3}, "while it saved"),
-        ("saved", {"exit": 0.3}, "after it had saved"),
-    ],
-)
-def test_a_recorder_that_hangs_is_ended(
-    hang: str, short: dict[str, Any], when: str, record: Record, scenario: Scenario
+def test_a_recorder_that_hangs_after_it_has_saved_is_ended(
+    record: Record, scenario: Scenario
 ) -> None:
-    scenario(hang=hang)
-    deadlines = replace(DEADLINES, signals=STEEP, **short)
-    said = f"xctrace hung {when} and had to be killed; the recording"
-    if hang == "saved":  # its bundle is there
-        recorded = record(Attach(os.getpid()), limit=0.1, deadlines=deadlines)
-        assert recorded.failure == f"{said} may lack its end."
-        return
-    with pytest.raises(ToolError, match=f"{said} is lost") as caught:
-        record(Attach(os.getpid()), limit=0.1, deadlines=deadlines)
-    assert "--attach" in caught.value.hint
+    scenario(hang="saved")
+    deadlines = replace(DEADLINES, signals=STEEP, exit=0.3)
+    recorded = record(Attach(os.getpid()), limit=0.1, deadlines=deadlines)
+    said = "xctrace hung after it had saved and had to be killed; the recording may lack its end."
+    assert recorded.failure == said
 
 
 @pytest.mark.parametrize("moment", ["recording", SAVING, "checking the bundle"])

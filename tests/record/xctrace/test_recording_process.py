@@ -1,27 +1,138 @@
-"""A process under watch, with programs that say what a recorder says, and worse."""
+"""How a recorder is stopped: by literal times, by requests, and with programs that behave badly."""
 
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from signal import SIGINT, SIGKILL, SIGTERM
+from typing import Any
 
 import psutil
 import pytest
 
-from recording_fakes import DEADLINES, QUICK, STEEP
+from recording_fakes import DEADLINES as QUICKLY
+from recording_fakes import QUICK, STEEP
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Request
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.attempts import Job, Manner, Vigil
 from tracekit.record.xctrace.claim import Claim, Premises
 from tracekit.record.xctrace.command_line import Subject
-from tracekit.record.xctrace.progress import Account
-from tracekit.record.xctrace.recording_process import Deadlines, Ended
+from tracekit.record.xctrace.progress import Account, State
+from tracekit.record.xctrace.recording_process import Deadlines, Ended, Escalation, stop_requests
 
-pytestmark = pytest.mark.processes
+ANNOUNCED, STARTED, STOPPING = State.ANNOUNCED, State.STARTED, State.STOPPING
+SAVING, SAVED = State.SAVING, State.SAVED
+DEADLINES = Deadlines()
 
-HASTY = replace(DEADLINES, signals=STEEP)
+
+def escalation(*states: tuple[float, State], foreign: bool = False) -> Escalation:
+    """Make one for a recording of 10 s, launched at 0, that heard states at times."""
+    made = Escalation(DEADLINES, 10, 0)
+    for at, state in states:
+        made.hear(replace(Account(), state=state, foreign=foreign), at)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("states", "foreign", "grown", "due"),
+    [
+        ((), False, None, 45),
+        (((3, ANNOUNCED),), False, None, 45),
+        (((3, ANNOUNCED), (4, STARTED)), False, None, 34),
+        (((3, STARTED), (13, STOPPING)), False, None, 73),
+        (((3, STARTED), (13, SAVING)), False, None, 313),
+        (((3, STARTED), (13, SAVING), (20, SAVED)), False, None, 80),
+        (((1, STARTED),), True, None, 391),  # what is not understood may be a saving
+        # growth is time to save, and no excuse in any other state
+        (((1, STARTED), (11, SAVING)), False, 300, 600),
+        (((3, ANNOUNCED),), False, 40, 45),
+        (((3, STARTED), (13, STOPPING)), False, 70, 73),
+        (((3, STARTED), (13, SAVING), (20, SAVED)), False, 45, 80),
+    ],
+)
+def test_each_state_has_its_own_deadline(
+    states: Any, foreign: bool, grown: float | None, due: float
+) -> None:
+    made = escalation(*states, foreign=foreign)
+    if grown is not None:
+        made.grow(grown)
+    assert made.due(due - 0.001) is None
+    assert made.due(due) is SIGINT
+
+
+def test_signals_come_in_order_each_after_the_time_of_the_one_before() -> None:
+    made = escalation((1, STARTED))
+    sent = [(now, made.due(now)) for now in (31, 150, 151, 210, 211, 220, 221)]
+    in_order = [(31, SIGINT), (151, SIGINT), (211, SIGTERM), (221, SIGKILL)]
+    assert [(now, number) for now, number in sent if number] == in_order
+    assert (made.hopeless(225.9), made.hopeless(226)) == (False, True)
+    assert made.due(500) is None
+
+
+def test_a_state_that_is_reached_after_a_signal_has_its_full_time() -> None:
+    made = escalation((1, STARTED))
+    assert made.due(31) is SIGINT
+    made.hear(replace(Account(), state=SAVING), 100)
+    assert (made.due(399), made.due(400)) == (None, SIGINT)
+
+
+@pytest.mark.parametrize(("done", "due"), [(8, 11), (32, 33)])
+def test_a_target_that_is_done_soon_ends_the_recording_and_delays_nothing(
+    done: float, due: float
+) -> None:
+    made = escalation((3, STARTED))
+    made.finish(done)
+    made.finish(done + 0.5)
+    assert made.finished
+    assert (made.due(due - 0.1), made.due(due)) == (None, SIGINT)
+    made.finish(due + 1)
+    assert (made.due(due + 119), made.due(due + 120)) == (None, SIGINT)
+
+
+def ask(number: int = SIGINT) -> None:
+    signal.raise_signal(number)  # to this thread: os.kill may reach another, some time later
+
+
+def test_requests_are_taken_once_and_signals_at_once_are_one() -> None:
+    before = signal.getsignal(SIGTERM)
+    hangups = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
+    with stop_requests(together=0) as asked:
+        for number in (SIGINT, SIGTERM, signal.SIGHUP):
+            ask(number)
+        assert [asked() for _ in range(4)] == [True, True, True, False]
+    with stop_requests(together=60) as asked:
+        ask()
+        ask(SIGTERM)
+        assert [asked() for _ in range(2)] == [True, False]
+    signal.signal(signal.SIGHUP, hangups)
+    assert signal.getsignal(SIGTERM) is before
+
+
+def test_what_is_ignored_stays_ignored_and_another_thread_changes_no_handlers() -> None:
+    before, seen = signal.signal(SIGINT, signal.SIG_IGN), list[object]()
+
+    def enter() -> None:
+        with stop_requests():
+            seen.append(signal.getsignal(SIGTERM))
+
+    try:
+        with stop_requests() as asked:
+            ask()
+            assert not asked()
+            assert signal.getsignal(SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(SIGINT, before)
+    handler = signal.getsignal(SIGTERM)
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert seen == [handler]
+
+
+HASTY = replace(QUICKLY, slack=0.1, signals=STEEP)
 BEGUN = ("Starting recording with the X template. Attaching to: a (1).", "Ctrl-C to stop the")
 SAVED = ("Recording completed. Saving output file...", "Output file saved as: a.trace")
 PRELUDE = """
@@ -37,13 +148,10 @@ def run(tmp_path: Path) -> Run:
     """Run a program that takes the place of xctrace to its end."""
 
     def record_it(
-        code: str,
-        deadlines: Deadlines = HASTY,
-        limit: float = 60,
-        changed: Callable[[Account], None] = lambda _: None,
+        code: str, limit: float = 60, changed: Callable[[Account], None] = lambda _: None
     ) -> Ended:
         argv = (sys.executable, "-I", "-S", "-c", PRELUDE + code)
-        manner = Manner(deadlines, premises=Premises(tmp_path, 0))
+        manner = Manner(HASTY, premises=Premises(tmp_path, 0))
         with Supervisor(tmp_path) as supervisor:
             claim = Claim(supervisor, (tmp_path,))
             job = Job(Request(QUICK, limit), Recording(tmp_path), manner, claim, lambda _: None)
@@ -52,6 +160,7 @@ def run(tmp_path: Path) -> Run:
     return record_it
 
 
+@pytest.mark.processes
 def test_a_child_that_keeps_its_output_open_is_not_waited_for(run: Run) -> None:
     ended = run("say(subprocess.Popen(['sleep', '60']).pid)")
     child = psutil.Process(int(ended.account.output[0]))
@@ -60,14 +169,16 @@ def test_a_child_that_keeps_its_output_open_is_not_waited_for(run: Run) -> None:
     assert ended.returncode == 0
 
 
+@pytest.mark.processes
 def test_a_process_that_heeds_the_second_signal_is_not_killed(run: Run) -> None:
     code = f"seen = []\nsignal.signal(2, lambda *_: seen.append(1))\nsay(*{BEGUN!r})\n"
     code += f"while len(seen) < 2: time.sleep(0.01)\nsay(*{SAVED!r})"
-    ended = run(code, replace(HASTY, slack=0.1), limit=0.1)
+    ended = run(code, limit=0.1)
     assert ended.signals == (signal.SIGINT, signal.SIGINT)
     assert (ended.returncode, ended.killed) == (0, False)
 
 
+@pytest.mark.processes
 def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path, run: Run) -> None:
     pid = tmp_path / "pid"
     code = f"open({str(pid)!r}, 'w').write(str(os.getpid()))\nsay({BEGUN[0]!r}); time.sleep(60)"

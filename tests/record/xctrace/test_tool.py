@@ -2,19 +2,45 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.record.xctrace.command import Completed
-from tracekit.record.xctrace.tool import Version, Xctrace, find_xctrace, locate
+from tracekit.record.xctrace.tool import Timeouts, Version, Xctrace, find_xctrace, locate
 
-Say = Callable[..., Completed]
-Tool = Callable[[Any], Xctrace]
 XML = '<?xml version="1.0"?>\n<trace-query-result>\n</trace-query-result>\n'
 NOT_READY = ("", "Export failed: Document Missing Template Error\n", 10)
+
+
+Answer = tuple[str, str, int] | str
+
+
+class Answers:
+    """A `Run` that gives answers from a list, the last one again and again, and notes questions.
+
+    An answer is what is printed on both pipes and how it ends, or what an export writes.
+    """
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, ...]] = []
+
+    def __call__(self, argv: tuple[str, ...], timeout: float) -> Completed:
+        """Note the command line and return the next answer."""
+        assert timeout > 0
+        self.asked.append(argv)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, str):
+            Path(argv[argv.index("--output") + 1]).write_text(answer)
+            return Completed(argv, 0)
+        return Completed(argv, answer[2], *answer[:2])
+
+
+def tool(run: Answers) -> Xctrace:
+    return Xctrace("/X/xctrace", run, Timeouts(pauses=(0, 0)))
 
 
 @pytest.mark.parametrize(
@@ -27,38 +53,24 @@ NOT_READY = ("", "Export failed: Document Missing Template Error\n", 10)
         ("nonsense (beta)", "beta", None),
     ],
 )
-def test_a_version_is_known_by_its_build(
-    *, text: str, build: str, xcode: int | None, answers: Any, say: Say, tool: Tool
-) -> None:
-    run = answers(say(f"{text}\n"))
+def test_a_version_is_known_by_its_build(text: str, build: str, xcode: int | None) -> None:
+    run = Answers((f"{text}\n", "", 0))
     version = tool(run).version
     assert (version, version.xcode) == (Version(text, build), xcode)
     assert run.asked == [("/X/xctrace", "version")]
 
 
-def test_flags_are_looked_for_in_the_help_asked_once(answers: Any, say: Say, tool: Tool) -> None:
-    run = answers(say("--no-prompt\n--instrument <name>\n--target-stdout"))
+def test_flags_are_looked_for_in_the_help_asked_once() -> None:
+    run = Answers(("--no-prompt\n--instrument <name>\n--target-stdout", "", 0))
     xctrace = tool(run)
     flags = ("--no-prompt", "--target", "--prompt")
     assert [xctrace.knows("record", flag) for flag in flags] == [True, False, False]
     assert run.asked == [("/X/xctrace", "help", "record")]
 
 
-def writing(text: str) -> Callable[..., Completed]:
-    """Write `text` to the file after --output, as an export does."""
-
-    def answer(argv: tuple[str, ...]) -> Completed:
-        Path(argv[argv.index("--output") + 1]).write_text(text)
-        return Completed(argv, 0, "", "")
-
-    return answer
-
-
 @pytest.mark.parametrize(("place", "nth"), [(None, ""), (2, "[2]")])
-def test_the_command_line_of_a_table(
-    place: int | None, nth: str, answers: Any, tool: Tool, tmp_path: Path
-) -> None:
-    run, output = answers(writing(XML)), tmp_path / "a.xml"
+def test_the_command_line_of_a_table(place: int | None, nth: str, tmp_path: Path) -> None:
+    run, output = Answers(XML), tmp_path / "a.xml"
     tool(run).export_table(Path("/r/a.trace"), 1, "metal-gpu-intervals", output, place)
     xpath = f'/trace-toc/run[@number="1"]/data/table[@schema="metal-gpu-intervals"]{nth}'
     files = ("--input", "/r/a.trace", "--output", f"{output}.partial")
@@ -70,45 +82,36 @@ def test_the_command_line_of_a_table(
 
 
 @pytest.mark.parametrize(
-    ("said", "patiently", "asked", "error"),
+    ("answers", "patiently", "asked", "error"),
     [
-        ([NOT_READY, NOT_READY, None], True, 3, ""),
+        ([NOT_READY, NOT_READY, XML], True, 3, ""),
         ([NOT_READY], True, 3, "The bundle has no template document"),
         ([NOT_READY], False, 1, "The bundle has no template document"),
         ([("", "no", 1)], True, 1, "failed with exit code 1"),
         ([(NOT_READY[1], "", 0)], True, 1, "wrote no XML"),
+        ([""], True, 1, "wrote no XML"),
+        ([NOT_READY[1]], True, 1, "wrote no XML"),
     ],
 )
 def test_an_export_that_is_not_ready_alone_is_tried_again(
-    *, said: Any, patiently: bool, asked: int, error: str,
-    answers: Any, say: Say, tool: Tool, tmp_path: Path,
-) -> None:  # fmt: skip
-    run = answers(*(writing(XML) if answer is None else say(*answer) for answer in said))
-    if error:
-        with pytest.raises(ToolError, match=error):
-            tool(run).toc(Path("/a"), tmp_path / "toc.xml", patiently=patiently)
-    else:
-        tool(run).toc(Path("/a"), tmp_path / "toc.xml", patiently=patiently)
+    answers: list[Answer], patiently: bool, asked: int, error: str, tmp_path: Path
+) -> None:
+    run, output = Answers(*answers), tmp_path / "toc.xml"
+    with pytest.raises(ToolError, match=error) if error else nullcontext():
+        tool(run).toc(Path("/a"), output, patiently=patiently)
     assert len(run.asked) == asked
-
-
-@pytest.mark.parametrize("text", ["", "Export failed: something\n"])
-def test_what_is_not_xml_is_no_export(text: str, answers: Any, tool: Tool, tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="wrote no XML"):
-        tool(answers(writing(text))).toc(Path("/a"), tmp_path / "a.xml")
-    assert not (tmp_path / "a.xml").exists()
+    assert output.exists() is not bool(error)
 
 
 def test_nothing_is_started_where_there_is_no_xcrun(
-    answers: Any, say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    run = answers(say("/X/xctrace"))
+    run = Answers(("/X/xctrace", "", 0))
     assert find_xctrace(run) is None
     assert run.asked == []
 
 
-@pytest.mark.processes
 def test_why_it_cannot_be_used_is_logged(
     scenario: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
