@@ -1,11 +1,13 @@
-"""Targets, deadlines and types for recordings with the fake xctrace."""
+"""Targets, deadlines and types for recordings with the fake xctrace, and an Xcode that lists."""
 
 import os
 import signal
 from collections.abc import Callable
 
 from tracekit.record.recorder import Launch, Recorded
+from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.recording_process import Deadlines
+from tracekit.record.xctrace.tool import Timeouts, Xctrace
 
 Scenario = Callable[..., None]
 Record = Callable[..., Recorded]
@@ -30,3 +32,22 @@ def interrupting(moment: str, told: list[str]) -> Callable[[str], None]:
             os.kill(os.getpid(), signal.SIGINT)
 
     return progress
+
+
+_ANSWERS = {
+    "version": "xctrace version 26.0 (17C529)",
+    "help": "--no-prompt --template --instrument <name> --target-stdout",
+    "templates": "== Standard Templates ==\nMetal System Trace\nTime Profiler\n\n"
+    "== User Templates ==\nmine\n",
+    "instruments": "== Standard Instruments ==\nMetal GPU Counters\nHangs\n",
+}
+
+
+def xcode(**said: str) -> Xctrace:
+    """Return an xctrace that only says what it knows, as given."""
+
+    def run(argv: tuple[str, ...], timeout: float) -> Completed:
+        assert timeout > 0
+        return Completed(argv, 0, (_ANSWERS | said)[argv[2] if argv[1] == "list" else argv[1]])
+
+    return Xctrace("/X/xctrace", run, Timeouts(pauses=()))

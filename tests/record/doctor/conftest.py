@@ -1,6 +1,7 @@
 """Machines that the doctor looks at: a Mac that is ready, and what differs on others."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,24 +31,20 @@ READY = {
     "/usr/bin/id -Gn": "staff everyone _developer admin\n",
     "python": '["0.32.1", true, {"device_name": "Apple M1", "architecture": "applegpu_g13g"}]\n',
 }
+NO_CALIBRATION = {"calibration": "no fixed work was done."}
 QUIET_MAC = State(
     "2026-11-20T10:15:03+00:00",
     {
-        "load": 0.03,
-        "memory_free": 2.0**34,
-        "mains": 1.0,
-        "battery": 1.0,
-        "thermal_pressure": 0.0,
-        "gpu_others": 0.01,
-        "low_power": 0.0,
+        "load": 0.03, "memory_free": 2.0**34, "mains": 1.0, "battery": 1.0, "thermal_pressure": 0.0,
+        "gpu_others": 0.01, "low_power": 0.0,
     },
-    {"calibration": "no fixed work was done.", "gpu_clock": "ioreg does not tell it."},
-)
+    {**NO_CALIBRATION, "gpu_clock": "ioreg does not tell it."},
+)  # fmt: skip
 QUIET_LINUX = State(
     "2026-11-20T10:15:03+00:00",
     {"load": 0.03, "memory_free": 2.0**34},
     {
-        "calibration": "no fixed work was done.",
+        **NO_CALIBRATION,
         "gpu_clock": "no monitor that tells it can be read here.",
         "mains": "the system tells of no battery.",
         "battery": "the system tells of no battery.",
@@ -62,17 +59,15 @@ LINUX = {"python": '["0.32.1", false, {"device_name": "Some CPU", "architecture"
 class Answers:
     """A `Run`: gives the answer of the longest known beginning of a command line."""
 
-    def __init__(self, answers: Mapping[str, str | Completed], executable: str) -> None:
-        self.answers = {
-            name.replace("python", executable) if name == "python" else name: answer
-            for name, answer in answers.items()
-        }
-        self.asked: list[tuple[str, ...]] = []
+    def __init__(self, answers: Mapping[str, str | Completed | None], executable: Path) -> None:
+        known = {name: answer for name, answer in answers.items() if answer is not None}
+        if "python" in known:
+            known[str(executable)] = known.pop("python")
+        self.answers = known
 
     def __call__(self, argv: tuple[str, ...], timeout: float) -> Completed:
         """Answer; a program that is not known cannot be started."""
         assert timeout > 0
-        self.asked.append(argv)
         line = " ".join(argv)
         known = [name for name in self.answers if line.startswith(name)]
         if not known:
@@ -82,10 +77,9 @@ class Answers:
 
     def printed(self, argv: tuple[str, ...], timeout: float) -> bytes:
         """Answer as a `Machine` is to: with what is printed, or nothing."""
-        try:
+        with suppress(ToolError):
             return self(argv, timeout).stdout.encode()
-        except ToolError:
-            return b""
+        return b""
 
 
 @pytest.fixture
@@ -103,8 +97,7 @@ def mac(tmp_path: Path, executable: Path) -> Callable[..., Surroundings]:
     """Make a Mac that is ready; keywords change the surroundings, `answers` what tools say."""
 
     def make(answers: Mapping[str, str | Completed | None] | None = None, **more: Any) -> Any:
-        said = {**READY, **(answers or {})}
-        tools = Answers({k: v for k, v in said.items() if v is not None}, str(executable))
+        tools = Answers({**READY, **(answers or {})}, executable)
         architecture = more.pop("architecture", "arm64")
         described = Surroundings(
             Machine("Darwin", answer=tools.printed, architecture=architecture, release="25.3.0"),
@@ -130,19 +123,9 @@ def linux(mac: Callable[..., Surroundings], executable: Path) -> Callable[..., S
         return replace(
             mac(),
             machine=Machine("Linux", architecture="x86_64", release="6.1.0"),
-            run=Answers(LINUX, str(executable)),
+            run=Answers(LINUX, executable),
             state=lambda: QUIET_LINUX,
             **more,
         )
 
     return make
-
-
-@pytest.fixture
-def scenario(
-    scenario: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., None]:
-    """Direct the fake, with the notes of this machine in a folder that the test knows."""
-    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("DEVELOPER_DIR", raising=False)
-    return scenario

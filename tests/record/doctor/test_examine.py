@@ -1,37 +1,57 @@
-"""The whole table, as a person sees it: golden text for each kind of machine.
+"""The whole table as a person sees it, a probe's matrix in facts and plans, and the command."""
 
-`pytest --update-goldens` writes it again.
-"""
-
+import json
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
+from tracekit.base.errors import RecordingError
+from tracekit.base.files import notes_folder
+from tracekit.base.recording import Recording
 from tracekit.cli.console import show_diagnosis
-from tracekit.record.doctor.examine import examine, keep, recall_probe
+from tracekit.record.direct_reading import Checked, Memory
+from tracekit.record.doctor.checks import (
+    Fact,
+    Verdict,
+    failed,
+    not_applicable,
+    ok,
+    unknown,
+    warning,
+)
+from tracekit.record.doctor.examine import (
+    Diagnosis,
+    advised,
+    direct_facts,
+    examine,
+    keep,
+    recall_probe,
+    shown,
+)
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.command import Completed
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import Step, Workload
 
 Make = Callable[..., Surroundings]
-M1 = Identity("25D2128", "17C529", "Apple M1")
+OK, WARNING, FAILED, UNKNOWN = Verdict.OK, Verdict.WARNING, Verdict.FAILED, Verdict.UNKNOWN
+AT = "2026-11-20T10:15:03+00:00"
+MACHINE = Identity("25D2128", "17C529", "Apple M1")
 # What differs from installation to installation stays out of the golden texts.
 OF_THIS_INSTALLATION = {"tracekit", "host recorder", "import and analysis"}
-LAUNCHED = Combination(
-    "launch", counters=False, backend="metal", rows=150, others=31, dispatches=150, saving=4.2
+LAUNCH = Combination(
+    "launch", counters=False, backend="metal", rows=150, others=12, dispatches=150, saving=12.4
 )
-MATRIX = Capabilities(
-    M1,
-    "2026-11-20T10:15:03+00:00",
-    (
-        LAUNCHED,
-        Combination("attach", counters=False, backend="metal", rows=0, others=29, dispatches=147),
-        replace(LAUNCHED, counters=True, counter_set="Performance Limiters", counter_rows=4100),
-        Combination("attach", counters=True, failure="xctrace hung before it began to record."),
-    ),
-)
+ATTACH = replace(LAUNCH, mode="attach", rows=147, dispatches=147)
+COUNTED = replace(LAUNCH, counters=True, counter_set="Performance Limiters", counter_rows=4100)
+FOUND = Capabilities(MACHINE, AT, (LAUNCH, COUNTED))
+NO_TRACE = replace(LAUNCH, rows=None, failure="Another recording runs.")
 
 
 TROUBLES = {
@@ -50,50 +70,246 @@ TROUBLES = {
 @pytest.mark.parametrize(("name", "code"), [("ready-mac", 0), ("troubled-mac", 3), ("linux", 0)])
 def test_what_a_person_sees(
     *, name: str, code: int, mac: Make, linux: Make, tmp_path: Path,
-    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str],
+    golden: Callable[[str, str], None], capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     if name == "ready-mac":
-        keep(MATRIX, tmp_path / "cache")
-        at = mac()
-    elif name == "linux":
-        at = linux()
-    else:
-        at = mac(TROUBLES, architecture="x86_64", free=lambda _: 1_000_000)
+        hung = Combination(
+            "attach", counters=True, failure="xctrace hung before it began to record."
+        )
+        ways = (LAUNCH, replace(ATTACH, rows=0), COUNTED, hung)
+        keep(replace(FOUND, combinations=ways), tmp_path / "cache")
+    machines = {"ready-mac": mac, "linux": linux}
+    at = (
+        machines[name]()
+        if name in machines
+        else mac(TROUBLES, architecture="x86_64", free=lambda _: 1_000_000)
+    )
     diagnosis = examine(at, tmp_path / "cache")
     assert diagnosis.exit_code == code
-    facts = tuple(one for one in diagnosis.facts if one.name not in OF_THIS_INSTALLATION)
+    facts = tuple(fact for fact in diagnosis.facts if fact.name not in OF_THIS_INSTALLATION)
     capsys.readouterr()
     show_diagnosis(replace(diagnosis, facts=facts))
     text = capsys.readouterr().out.replace(str(tmp_path), "HERE")
     if name == "linux":
         known = {fact.name: fact.words for fact in facts}
         text = text.replace(known["chip"], "CHIP").replace(known["system"], "SYSTEM")
-    text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
-    golden = Path(__file__).with_name("golden") / f"{name}.txt"
-    if request.config.getoption("--update-goldens"):
-        golden.write_text(text)
-    assert text == golden.read_text()
+    golden(f"golden/{name}.txt", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
-def test_what_was_probed_just_now_is_shown_and_kept_where_it_can_be(
+def test_what_was_probed_just_now_is_shown_and_kept_where_it_can_be_and_says_something(
     mac: Make, tmp_path: Path
 ) -> None:
-    assert examine(mac(), tmp_path, fresh=MATRIX).capabilities == MATRIX
-    assert recall_probe(M1, tmp_path) == MATRIX
-    (tmp_path / "cache").write_text("a file")
-    diagnosis = examine(mac(), tmp_path / "cache", fresh=MATRIX)
-    assert diagnosis.capabilities == MATRIX
-    assert "cannot be written" in diagnosis.facts[-1].words
-    assert diagnosis.facts[-1].verdict == "warning"
+    assert examine(mac(), tmp_path, fresh=FOUND).capabilities == FOUND
+    assert recall_probe(MACHINE, tmp_path) == FOUND
+    (tmp_path / "file").touch()
+    for cache, fresh, code, said in (
+        (tmp_path / "file", FOUND, 0, "cannot be written"),
+        (tmp_path, replace(FOUND, combinations=(NO_TRACE,)), 3, "not kept"),
+    ):
+        diagnosis = examine(mac(), cache, fresh=fresh)
+        assert (diagnosis.capabilities, diagnosis.exit_code) == (fresh, code)
+        assert (diagnosis.facts[-1].verdict, said in diagnosis.facts[-1].words) == ("warning", True)
+    assert recall_probe(MACHINE, tmp_path) == FOUND
 
 
-def test_a_probe_without_any_trace_does_not_replace_an_older_one(mac: Make, tmp_path: Path) -> None:
-    keep(MATRIX, tmp_path)
-    held = tuple(
-        Combination(one.mode, counters=one.counters, failure="Another recording runs.")
-        for one in MATRIX.combinations
+def test_what_was_kept_is_recalled_for_this_machine_alone(tmp_path: Path) -> None:
+    cache, again = tmp_path / "cache", replace(FOUND, probed="2026-11-21", combinations=())
+    for found in (FOUND, again):
+        keep(found, cache)
+        assert recall_probe(MACHINE, cache) == found
+    others = [{"system_build": "25E100"}, {"xcode_build": "17F113"}, {"chip": "Apple M3 Max"}]
+    for other in (*(replace(MACHINE, **change) for change in others), Identity()):
+        assert recall_probe(other, cache) is None
+        keep(replace(FOUND, identity=other), cache)
+    assert recall_probe(MACHINE, cache) == again
+    name = "capabilities-25D2128_17C529_Apple-M1.json"
+    assert name in {file.name for file in cache.iterdir()}
+    with pytest.raises(RecordingError):
+        keep(FOUND, cache / name)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"identity": 1}', b"\xff\xfe", None])
+def test_what_cannot_be_read_or_is_newer_counts_as_nothing(
+    content: bytes | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keep(replace(FOUND, format=2), tmp_path)
+    [file] = tmp_path.iterdir()
+    if content is not None:
+        file.write_bytes(content)
+    with caplog.at_level(logging.WARNING):
+        assert recall_probe(MACHINE, tmp_path) is None
+    assert ("cannot be read" in caplog.text) is (content is not None)
+
+
+NO_ROWS = replace(LAUNCH, rows=0)
+ON_CPU = replace(LAUNCH, backend="cpu", rows=0, dispatches=None)
+HUNG = replace(LAUNCH, rows=None, failure="xctrace hung.")
+UNSAID = replace(COUNTED, counter_rows=None, failure="No such.")
+
+
+@pytest.mark.parametrize(
+    ("ways", "fact", "verdict", "words", "fix"),
+    [
+        ([LAUNCH, ATTACH], "launch", OK, "150 GPU intervals of the probe's own for 150", ""),
+        ([NO_ROWS], "launch", FAILED, "the probe's own; other processes have 12", "Instruments"),
+        ([LAUNCH, replace(ATTACH, rows=0)], "attach", WARNING, "without a GPU", "--method launch"),
+        ([HUNG, ATTACH], "launch", WARNING, "xctrace hung.", "--method attach"),
+        ([HUNG], "launch", FAILED, "xctrace hung.", "--probe"),
+        ([replace(LAUNCH, rows=149)], "launch", WARNING, "149 GPU intervals", "Trust no sums"),
+        ([ON_CPU, ATTACH], "launch", FAILED, "ran on the CPU", ""),
+        ([replace(ON_CPU, rows=5)], "launch", OK, "ran on the CPU", ""),
+        ([replace(LAUNCH, dispatches=None)], "launch", OK, "not known", ""),
+        ([replace(LAUNCH, rows=None, others=None)], "launch", FAILED, "not known", ""),
+        ([LAUNCH, COUNTED], "counters", OK, "4,100 samples of Performance Limiters", ""),
+        ([LAUNCH, replace(COUNTED, rows=0)], "counters", OK, "4,100", ""),  # of the whole GPU
+        ([replace(COUNTED, counter_rows=0)], "counters", WARNING, "not available", "--template"),
+        ([UNSAID], "counters", WARNING, "No such.", ""),
+        ([replace(COUNTED, failure="It was cut.")], "counters", WARNING, "It was cut.", ""),
+        ([LAUNCH], "counters", UNKNOWN, "nothing is known", ""),
+        ([replace(HUNG, counters=True)], "counters", UNKNOWN, "nothing is known", ""),
+    ],
+)
+def test_a_matrix_becomes_facts(
+    ways: list[Combination], fact: str, verdict: Verdict, words: str, fix: str
+) -> None:
+    facts = shown(Capabilities(MACHINE, AT, tuple(ways)), has_xctrace=True)
+    [found] = [shown_fact for shown_fact in facts if shown_fact.name == f"probe: {fact}"]
+    assert found.verdict is verdict
+    assert words in found.words
+    assert fix in found.fix
+
+
+def ready() -> Step:
+    raise AssertionError
+
+
+WORKLOAD = Plan(workload=Workload("paged", Path("paged.py"), ready))
+ATTACHED, BOTH = [("attach", False)], [("attach", False), ("attach", True)]
+ALL = [("launch", False), ("launch", True), *BOTH]
+
+
+@pytest.mark.parametrize(
+    ("asked", "works", "counters", "method", "notes"),
+    [
+        ({}, None, "auto", "auto", ()),
+        ({}, ALL, "on", "auto", ("saving took 12 s",)),
+        ({}, ATTACHED, "auto", "attach", ("--method",)),
+        ({}, BOTH, "on", "attach", ("--method", "--counters off")),
+        ({"counters": "off", "method": "launch"}, ALL, "off", "launch", ()),
+        ({"counters": "on", "method": "attach"}, [], "on", "attach", ()),
+        ({"counters": "off", "method": "launch"}, BOTH, "off", "launch", ()),
+        ({"method": "launch"}, BOTH, "auto", "launch", ()),  # only attaching gives them
+        ({"workload": None, "command": ("/bin/ls",)}, ATTACHED, "auto", "auto", ()),
+        ({"templates": ("/t/Mine.tracetemplate",)}, ALL, "auto", "auto", ()),
+    ],
+)
+def test_auto_follows_what_was_seen(
+    asked: dict[str, Any], works: Any, counters: str, method: str, notes: tuple[str, ...]
+) -> None:
+    ways = [replace(COUNTED, mode=mode, counters=counted) for mode, counted in works or ()]
+    matrix = None if works is None else Capabilities(MACHINE, AT, tuple(ways))
+    plan, said = advised(replace(WORKLOAD, **asked), matrix)
+    assert (plan.counters, plan.method) == (counters, method)
+    assert len(said) == len(notes)
+    assert all(note in text for note, text in zip(notes, said, strict=True))
+
+
+EQUAL = {name: Checked(name, rows, AT) for name, rows in (("a", 1_000), ("b", 20), ("c", 0))}
+OTHER = {"d": Checked("d", 5, AT, "row 1, duration: 7 directly, 8 exported")}
+
+
+@pytest.mark.parametrize(
+    ("tables", "xctrace", "expected"),
+    [
+        ({}, False, [("direct reading", Verdict.NOT_APPLICABLE, "no xctrace")]),
+        ({}, True, [("direct reading", UNKNOWN, "not checked yet for build 17C529")]),
+        (
+            {**EQUAL, **OTHER}, True,
+            [
+                ("direct reading", OK, "build 17C529: 2 tables, 1,020 rows compared"),
+                ("direct reading: d", WARNING, "differs: row 1, duration: 7 directly, 8 exported."),
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_what_comparing_bundles_with_exports_has_shown(
+    tables: dict[str, Checked], xctrace: bool, expected: list[tuple[str, Verdict, str]]
+) -> None:
+    facts = list(direct_facts(Memory("17C529", tables), has_xctrace=xctrace))
+    assert [(fact.name, fact.verdict) for fact in facts] == [case[:2] for case in expected]
+    assert all(case[2] in fact.words for case, fact in zip(expected, facts, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        ([ok("a")], 0),
+        ([ok("a"), warning("b", "c"), not_applicable("e")], 0),
+        ([ok("a"), unknown("no")], 0),
+        ([ok("a"), unknown("no", needed=True)], 4),
+        ([failed("b", "c"), unknown("e", needed=True)], 3),
+    ],
+)
+def test_the_exit_code_says_what_stands_in_the_way(facts: list[Fact], code: int) -> None:
+    assert Diagnosis(MACHINE, tuple(facts)).exit_code == code
+
+
+def test_the_document_is_stable() -> None:
+    facts = (failed("no", "do", name="xctrace"),)
+    document = Diagnosis(MACHINE, facts, Capabilities(MACHINE, AT, (LAUNCH,))).document()
+    identity = {"system_build": "25D2128", "xcode_build": "17C529", "chip": "Apple M1"}
+    fact = {"words": "no", "fix": "do", "needed": True, "name": "xctrace", "verdict": "failed"}
+    combination = {
+        "mode": "launch", "counters": False, "backend": "metal", "rows": 150, "others": 12,
+        "dispatches": 150, "counter_set": "", "counter_rows": None, "saving": 12.4, "failure": "",
+        "warnings": [],
+    }  # fmt: skip
+    known = {"identity": identity, "probed": AT, "combinations": [combination], "format": 1}
+    assert list(json.loads(msgspec.json.encode(document)).items()) == [
+        ("format", 1), ("identity", identity), ("facts", [fact]), ("capabilities", known),
+        ("exit_code", 3),
+    ]  # fmt: skip
+
+
+def verdicts(document: dict[str, Any]) -> dict[str, str]:
+    return {fact["name"]: fact["verdict"] for fact in document["facts"]}
+
+
+@pytest.mark.processes
+@pytest.mark.skipif("sys.platform == 'darwin'", reason="a Mac without Xcode is not as it should be")
+def test_without_xcrun_linux_is_as_it_should_be_and_nothing_is_probed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracekit: Callable[..., Any]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = tracekit("doctor", "--json")
+    assert ran.code == 0
+    found = verdicts(json.loads(ran.out))
+    assert (found["host recorder"], found["xctrace"]) == ("ok", "not applicable")
+    ran = tracekit("doctor", "--probe")
+    assert ran.code == 3
+    assert "--recorder host" in ran.err
+
+
+def test_what_was_probed_is_shown_followed_and_taken_along_by_recordings(
+    scenario: Callable[..., None], tmp_path: Path, tracekit: Callable[..., Any]
+) -> None:
+    scenario()
+    machine = Identity(**json.loads(tracekit("doctor", "--json").out)["identity"])
+    ways = (
+        Combination("launch", counters=True, rows=5, counter_rows=9, saving=3.0),
+        Combination("attach", counters=True, failure="It hung."),
     )
-    diagnosis = examine(mac(), tmp_path, fresh=replace(MATRIX, combinations=held))
-    assert diagnosis.exit_code == 3
-    assert "not kept" in diagnosis.facts[-1].words
-    assert recall_probe(M1, tmp_path) == MATRIX
+    keep(Capabilities(machine, "2026-11-20T10:15:03+00:00", ways), notes_folder())
+    document = json.loads(tracekit("doctor", "--json").out)
+    assert [way["rows"] for way in document["capabilities"]["combinations"]] == [5, None]
+    assert verdicts(document)["probe: counters"] == "ok"
+    folder = tmp_path / "run"
+    assert tracekit("record", "--output", folder, "--", "/bin/true").code == 0
+    provenance = Recording(folder).provenance()
+    assert provenance.capabilities is not None
+    assert provenance.capabilities.combinations == ways
+    assert any("--counters off" in text for text in provenance.warnings)
+    assert "Metal GPU Counters" in provenance.command_lines[0]
+    scenario(toolchain="licence")
+    ran = tracekit("doctor")
+    assert (ran.code, "xcodebuild -license" in ran.out) == (3, True)

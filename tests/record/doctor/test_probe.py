@@ -1,23 +1,23 @@
-"""Recordings of the probe, through a recorder that behaves like Apple's."""
+"""Recordings of the probe, through a recorder that behaves like Apple's; and its workload."""
 
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mlx.core as mx
 import pytest
 
 from tracekit.base.capabilities import Identity, Mode
 from tracekit.base.errors import InterruptedRunError
 from tracekit.base.recording import Recording
-from tracekit.record.doctor.probe import dispatches_within, probe
+from tracekit.record.doctor import probe_work
+from tracekit.record.doctor.probe import WORK, dispatches_within, probe
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.recorder import Recorded
 from tracekit.record.recorders import choose
 from tracekit.workload.journal import StepMark, WorkloadReport
-from tracekit.workload.workload import Work
-
-pytestmark = pytest.mark.processes
+from tracekit.workload.workload import Work, all_workloads, load
 
 Scenario = Callable[..., None]
 LITTLE: dict[str, Any] = {"seconds": 0.3, "dispatches": 10}
@@ -105,3 +105,28 @@ def test_dispatches_are_those_within_the_recording() -> None:
     assert dispatches_within(report, "launch", 5) == 5
     assert dispatches_within(report, "attach", 5) == 2
     assert dispatches_within(WorkloadReport(steps=marks), "launch", 5) is None
+
+
+def test_it_works_so_many_times_and_then_rests() -> None:
+    work = load(WORK)
+    step = work.prepare(dispatches=3, pause=0.0)
+    made: list[Any] = [step.submit() for _ in range(5)]
+    assert [array is not None for array in made] == [True, True, True, False, False]
+    for array in made:
+        step.wait(array)
+    assert made[0].shape == (4096,)
+    on_metal = mx.metal.is_available()  # dispatches count only where there is a GPU
+    assert step.backend == ("metal" if on_metal else "cpu")
+    assert step.dispatches == (1 if on_metal else None)
+    # it is not among the workloads of users
+    assert work.name == "probe"
+    assert "probe" not in {workload.name for workload in all_workloads()}
+
+
+def test_its_kernel_is_generated_over_floats(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Exporting traces the kernel, with the checks that MLX makes, and needs no GPU."""
+    mx.export_function(str(tmp_path / "probe.mlxfn"), probe_work.launch, mx.array([0.5] * 4096))
+    assert (tmp_path / "probe.mlxfn").stat().st_size > 0
+    assert capfd.readouterr().err == ""

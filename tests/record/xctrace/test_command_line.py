@@ -8,15 +8,11 @@ from typing import Any
 
 import pytest
 
+from recording_fakes import xcode
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Attach, Launch, Request
-from tracekit.record.xctrace.command import (
-    Completed,
-    distorts,
-    own_environment,
-    target_environment,
-)
+from tracekit.record.xctrace.command import distorts, own_environment, target_environment
 from tracekit.record.xctrace.command_line import (
     Selection,
     absolute,
@@ -24,35 +20,15 @@ from tracekit.record.xctrace.command_line import (
     select,
     time_limit,
 )
-from tracekit.record.xctrace.tool import Timeouts, Xctrace
+from tracekit.record.xctrace.tool import Xctrace
 
 MST = "Metal System Trace"
 ENVIRONMENT = {"HOME": "/Users/a", "PATH": "/usr/bin:/bin", "SECRET": "x", "MTL_HUD_ENABLED": "1"}
-ANSWERS = {
-    "version": "xctrace version 26.0 (17C529)",
-    "help": "--no-prompt --template --instrument <name> --target-stdout",
-    "templates": f"== Standard Templates ==\n{MST}\nTime Profiler\n",
-    "instruments": "== Standard Instruments ==\nMetal GPU Counters\nHangs\n",
-}
-
-
-def xctrace(**said: str) -> Xctrace:
-    """Return an Xcode that answers as given."""
-
-    def run(argv: tuple[str, ...], timeout: float) -> Completed:
-        assert timeout > 0
-        return Completed(argv, 0, (ANSWERS | said)[argv[2] if argv[1] == "list" else argv[1]])
-
-    return Xctrace("/X/xctrace", run, Timeouts(pauses=()))
-
 
 PROGRAM = Launch(("/bin/sh", "-c", "true"), {"KEY": "a b", "MTL_DEBUG_LAYER": "1"})
 TO_THE_PROGRAM = (
-    "--target-stdout", "/r/target-output.txt",
-    "--env", "HOME=/Users/a",
-    "--env", "KEY=a b",
-    "--env", "PATH=/usr/bin:/bin",
-    "--launch", "--", "/bin/sh", "-c", "true",
+    "--target-stdout", "/r/target-output.txt", "--env", "HOME=/Users/a", "--env", "KEY=a b",
+    "--env", "PATH=/usr/bin:/bin", "--launch", "--", "/bin/sh", "-c", "true",
 )  # fmt: skip
 
 
@@ -61,25 +37,21 @@ TO_THE_PROGRAM = (
     [
         (PROGRAM, Selection("/t/My.x"), ("--template", "/t/My.x"), TO_THE_PROGRAM),
         (
-            Attach(27364),
-            Selection(MST, adds_counters=True),
-            ("--template", MST, "--instrument", "Metal GPU Counters"),
-            ("--attach", "27364"),
+            Attach(27364), Selection(MST, adds_counters=True),
+            ("--template", MST, "--instrument", "Metal GPU Counters"), ("--attach", "27364"),
         ),
     ],
-)
+)  # fmt: skip
 def test_the_whole_line(
     target: Launch | Attach, selection: Selection, words: tuple[str, ...], rest: tuple[str, ...]
 ) -> None:
     def line(tool: Xctrace) -> tuple[str, ...]:
-        request = Request(target, 5)
-        return record_line(
-            tool, request, target, selection, Recording(Path("/r")), environment=ENVIRONMENT
-        )
+        request, run = Request(target, 5), Recording(Path("/r"))
+        return record_line(tool, request, target, selection, run, environment=ENVIRONMENT)
 
     whole = ("--time-limit", "5s", "--output", "/r/recording.trace", "--no-prompt")
-    assert line(xctrace()) == ("/X/xctrace", "record", *words, *whole, *rest)
-    assert "--no-prompt" not in line(xctrace(help="--template"))
+    assert line(xcode()) == ("/X/xctrace", "record", *words, *whole, *rest)
+    assert "--no-prompt" not in line(xcode(help="--template"))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +112,7 @@ def chosen(tmp_path: Path) -> Chosen:
     def choose(*templates: Any, counters: str = "off", **said: str) -> Selection:
         names = [str(written(name)) if not isinstance(name, str) else name for name in templates]
         request = Request(Attach(1), 5, templates=tuple(names), counters=counters)
-        return select(request, xctrace(**said))
+        return select(request, xcode(**said))
 
     def written(profile: int) -> Path:
         uid = plistlib.UID

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
+from recording_fakes import xcode
 from tracekit.base.errors import InputError, RecordingError, UsageError
-from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.templates import (
-    Overview,
     draft,
     overview,
     read_template,
@@ -18,7 +17,6 @@ from tracekit.record.xctrace.templates import (
     template_files,
     write,
 )
-from tracekit.record.xctrace.tool import Timeouts, Xctrace
 
 UID = plistlib.UID
 BOTH = {"counterprofile": 0, "counterprofileinternal": 0}
@@ -104,12 +102,11 @@ def test_a_setting_in_several_places_is_changed_in_all(template: Callable[..., P
 @pytest.mark.parametrize(
     ("root", "why"),
     [
-        ({"a": 1}, "no archived dictionary has the key counterprofile"),
         ({"counterprofile": 0}, "no archived dictionary has the key counterprofileinternal"),
         ({**BOTH, "counterprofile": "3"}, "'3', not a whole number"),
         ({**BOTH, "counterprofile": 3.0}, "3.0, not a whole number"),
         ({**BOTH, "counterprofile": False}, "False, not a whole number"),
-        ({}, "no archived dictionary"),
+        ({}, "no archived dictionary has the key counterprofile"),
     ],
 )
 def test_an_unknown_structure_is_left_alone(
@@ -214,15 +211,6 @@ def test_templates_are_found_by_their_exact_name(tmp_path: Path) -> None:
             template_file(name, files)
 
 
-ANSWERS = {
-    "version": "xctrace version 26.0 (17C529)",
-    "help": "--template --instrument <name>",
-    "templates": "== Standard Templates ==\nMetal System Trace\nTime Profiler\n\n"
-    "== User Templates ==\nmine\n",
-    "instruments": "== Standard Instruments ==\nMetal GPU Counters\nHangs\n",
-}
-
-
 @pytest.mark.parametrize(
     ("said", "counters", "metal"),
     [
@@ -236,11 +224,7 @@ ANSWERS = {
 def test_an_overview_is_what_xctrace_lists(
     said: dict[str, str], counters: str, metal: bool, tmp_path: Path
 ) -> None:
-    def run(argv: tuple[str, ...], timeout: float) -> Completed:
-        assert timeout > 0
-        return Completed(argv, 0, (ANSWERS | said)[argv[2] if argv[1] == "list" else argv[1]])
-
-    found: Overview = overview(Xctrace("/X/xctrace", run, Timeouts()), tmp_path)
+    found = overview(xcode(**said), tmp_path)
     assert (found.gpu_counters, found.metal_system_trace) == (counters, metal)
     assert len(found.remarks) == (1 if metal else 2)
     assert ("--template PATH" in found.remarks[-1]) is not bool(counters)
