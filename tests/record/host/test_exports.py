@@ -173,9 +173,8 @@ def stepped(recording: Recording, backend: str) -> None:
 @pytest.mark.parametrize(
     ("backend", "channel"), [("cpu", "CPU"), ("metal", "metal, seen from the host")]
 )
-def test_a_step_is_a_submission_and_then_work(
-    backend: str, channel: str, recorder: HostRecorder, recording: Recording
-) -> None:
+def test_a_step_is_a_submission_and_then_work(backend: str, channel: str, tmp_path: Path) -> None:
+    recorder, recording = HostRecorder(), Recording(tmp_path / "run")
     stepped(recording, backend)
     recording.host_samples.write_text('{"at":')  # cut, so that there are not two samples
     [said] = recorder.export(recording, quiet)

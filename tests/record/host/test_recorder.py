@@ -1,31 +1,373 @@
-"""The host recorder with real programs: workers, commands, processes that run already."""
+"""How a recording of the host counts and what it costs, when watching ends, and real programs."""
 
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 import psutil
 import pytest
 
 from children import until, until_gone
-from tracekit.base.errors import ToolError, UsageError
-from tracekit.base.recording import Recording
-from tracekit.record.host.recorder import HostRecorder, Timeouts
-from tracekit.record.host.sampler import Sample, read_samples
-from tracekit.record.host.session import load_session
-from tracekit.record.recorder import Attach, Launch, Recorded, Request, quiet
+from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base.recording import Overhead, Recording
+from tracekit.record.host.recorder import (
+    End,
+    Ending,
+    HostRecorder,
+    Listener,
+    Pace,
+    Timeouts,
+    last_moment,
+    overhead,
+    phase_in_words,
+    recorded,
+    settled,
+    watch,
+)
+from tracekit.record.host.sampler import Sample, Sampler, process_name, read_samples
+from tracekit.record.host.session import Session, load_session
+from tracekit.record.recorder import Attach, Launch, Recorded, Request, quiet, running
 from tracekit.tables.tables import Tables
-from tracekit.workload.journal import WorkloadReport, fold
+from tracekit.workload.journal import Block, ClockAnchor, Journal, Phase, WorkloadReport, fold
+from tracekit.workload.worker.spec import Spec, command
+from worker_naps import naps_that
 
-pytestmark = pytest.mark.processes
+SESSION = Session(7, "python", "launched", origin=1000, end_reason="Target exited")
+STEADY = (Phase("steady", 1, 2),)
+DONE = WorkloadReport(state="done", complete=True, phases=STEADY)
+ASKED = WorkloadReport(state="interrupted", complete=True, phases=STEADY)
+CUT = WorkloadReport(state="steady", phases=STEADY)
+UNREADY = WorkloadReport(state="preparing", phases=(Phase("prepare", 1, 2),))
+FAILED = WorkloadReport(state="failed", complete=True, error="It rained.", exit_code=3)
+LATE = "python did not end by itself in time and was asked to stop."
+DEAF = "python did not end when it was asked to, and was killed."
 
+
+def ending(end: End, status: int | None, complaint: str = "") -> Ending:
+    return Ending(replace(SESSION, exit_status=status), end, complaint)
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "report", "failure", "interrupted"),
+    [
+        (End.EXITED, 0, None, "", False),
+        (End.EXITED, 3, None, "python ended with exit code 3.", False),
+        (End.EXITED, -11, None, "python ended with signal SIGSEGV.", False),
+        (End.LIMIT, -2, None, "", False),
+        (End.INTERRUPTED, -2, None, "", True),
+        (End.KILLED, -9, None, DEAF, False),
+        (End.EXITED, 0, DONE, "", False),
+        (End.KILLED, -9, DONE, "", False),
+        (End.EXITED, 3, FAILED, "It rained.", False),
+        (End.EXITED, 130, ASKED, "", True),  # by others
+        (End.LIMIT, 130, ASKED, LATE, False),
+        (End.INTERRUPTED, 130, ASKED, "", True),
+        (End.LIMIT, 0, DONE, "", False),
+        (End.EXITED, -9, CUT, "python ended with signal SIGKILL.", False),
+        (End.EXITED, 0, CUT, "python ended without closing its account.", False),
+        (End.LIMIT, 130, UNREADY, "python did not come to its steady phase in time.", False),
+        (End.INTERRUPTED, -2, UNREADY, "", True),
+    ],
+)
+def test_a_failure_is_one_sentence(
+    *, end: End, status: int, report: WorkloadReport | None, failure: str, interrupted: bool
+) -> None:
+    found = recorded(ending(end, status), report)
+    assert (found.failure, found.interrupted) == (failure, interrupted)
+
+
+def test_last_words_advice_and_warnings_are_handed_on() -> None:
+    found = recorded(ending(End.EXITED, 3, "no room"), None)
+    assert found.failure == "python ended with exit code 3. Its last words: no room"
+    found = recorded(ending(End.EXITED, 3), replace(FAILED, hint="Take an umbrella."))
+    assert found.hint == "Take an umbrella."
+    found = recorded(ending(End.LIMIT, 1), replace(ASKED, warnings=("It rains.",), unreadable=2))
+    assert found.warnings == (
+        "It rains.",
+        "The worker did not end by itself in time and was asked to stop.",
+        "2 of the worker's marks cannot be read and are left out.",
+    )
+    assert recorded(Ending(SESSION, End.KILLED, stopped=True), None).interrupted
+
+
+@pytest.mark.parametrize(
+    ("mark", "status", "error"),
+    [
+        ({"state": "done", "complete": True}, 0, None),
+        ({"state": "steady"}, -9, "python ended with signal SIGKILL."),
+        ({"state": "failed", "complete": True, "error": "Too small.", "exit_code": 2}, 2, "usage"),
+    ],
+)
+def test_an_account_that_nobody_closed_is_closed(
+    mark: dict[str, Any], status: int, error: str | None, tmp_path: Path
+) -> None:
+    recording = Recording(tmp_path)
+    with closing(Journal(recording.journal_file)) as journal:
+        journal.write("about", **mark)
+    if error == "usage":
+        with pytest.raises(UsageError, match=r"Too small\."):
+            settled(ending(End.EXITED, status), recording.journal_file, recording)
+        return
+    report = settled(ending(End.EXITED, status), recording.journal_file, recording)
+    assert report is not None
+    assert report.error == (error or "")
+    assert recording.workload_file.exists() is (error is not None)
+    if error is None:
+        assert report == fold(recording.journal_file)
+
+
+def costs(recorded: Sequence[int], unrecorded: Sequence[int]) -> Overhead:
+    """Lay blocks of two steps in the order ABBA; times are ns a step."""
+    blocks: list[Block] = []
+    for number, (mine, other) in enumerate(zip(recorded, unrecorded, strict=True)):
+        pair = [Block(True, 0, 2 * mine, 2), Block(False, 0, 2 * other, 2)]
+        blocks += pair if number % 2 == 0 else pair[::-1]
+    return overhead(WorkloadReport(blocks=tuple(blocks)))
+
+
+def test_what_recording_costs_is_the_ratio_of_medians() -> None:
+    found = costs([110, 112, 108, 110, 110, 900], [100, 101, 99, 100, 100, 100])
+    assert (found.recorded, found.unrecorded, found.reason) == (110, 100, "")
+    assert found.ratio == pytest.approx(0.10)
+    calm = costs([100, 101, 99, 100, 101, 99], [100] * 6).spread
+    wild = costs([60, 140, 70, 130, 90, 110], [100] * 6).spread
+    assert calm is not None
+    assert wild is not None
+    assert (calm < 0.02, wild > 0.1) == (True, True)
+
+
+def test_too_few_blocks_are_no_measurement() -> None:
+    few = "only 3 pairs of recorded and unrecorded steps were made"
+    assert costs([100] * 3, [100] * 3) == Overhead(reason=few)
+    assert costs([100] * 4, [100] * 4).ratio == 0.0
+    said = WorkloadReport(overhead_reason="Steps are too long.")
+    assert overhead(said) == Overhead(reason="Steps are too long.")
+    assert overhead(WorkloadReport()) == Overhead(reason="no steps were made unrecorded")
+
+
+PATIENT = Pace(0.001, 600.0, Timeouts(ready=600.0, grace=600.0))
+SECOND = 1_000_000_000
+
+
+@pytest.fixture
+def sampler(tmp_path: Path) -> Iterator[Sampler]:
+    made = Sampler(os.getpid(), tmp_path / "samples.jsonl")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    made = Journal(tmp_path / "workload.jsonl")
+    yield made
+    made.close()
+
+
+class Times(NamedTuple):
+    """CPU times of a machine."""
+
+    user: float = 2.0
+    system: float = 0.5
+    idle: float = 90.0
+    iowait: float = 7.0
+    guest: float = 1.0  # is in that of users already
+
+
+def test_samples_are_kept_as_they_come(
+    sampler: Sampler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples, done = tmp_path / "samples.jsonl", threading.Event()
+    waiting = threading.Thread(target=done.wait)
+    waiting.start()
+    sampler.take()
+    (first,) = read_samples(samples)
+    assert sum(number * number for number in range(200_000)) > 0
+    done.set()
+    waiting.join()  # switches of a thread that ended still count
+    sampler.take()
+    _, second = read_samples(samples)
+    assert second.at > first.at
+    assert second.cpu > first.cpu
+    assert second.machine >= first.machine
+    assert second.memory > 1 << 20
+    assert second.voluntary >= first.voluntary
+    monkeypatch.setattr(psutil, "cpu_times", Times)
+    sampler.take()
+    assert read_samples(samples)[-1].machine == 2_500_000_000  # cores that wait are not in use
+    samples.write_bytes(samples.read_bytes()[:-3])
+    assert len(read_samples(samples)) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_reported() -> None:
+    sampler = Sampler(os.getpid(), Path("/dev/full"))
+    with pytest.raises(RecordingError, match="/dev/full cannot be written: No space left"):
+        sampler.take()
+    sampler.close()
+
+
+def test_what_is_not_there_or_not_waited_for_does_not_run() -> None:
+    ended = os.fork()
+    if not ended:
+        os._exit(0)
+    os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
+    for pid in (4194304, ended):
+        with pytest.raises(UsageError, match=f"There is no process {pid} to attach to"):
+            running(pid)
+    os.waitpid(ended, 0)
+    assert process_name(4194304) == ""
+    assert running(os.getpid())()
+
+
+def test_phases_and_pauses_are_heard(journal: Journal) -> None:
+    listener = Listener(journal.path)
+    assert not listener.listen()
+    journal.write("phase", name="steady", start=50)
+    journal.write("step", phase="steady", start=50, submitted=51, completed=52)
+    assert listener.listen()
+    assert (listener.phase, listener.steady, listener.paused) == ("steady", 50, False)
+    for on in (False, True):
+        journal.write("sampling", on=on, at=60)
+        assert not listener.listen()
+        assert listener.paused is not on
+    listener.paused = True
+    journal.write("end")
+    assert not listener.listen()
+    assert not listener.paused
+
+
+@pytest.mark.parametrize(
+    "line", [b"{", b"[]", b'{"mark":"phase"}', b'{"mark":"phase","name":1,"start":2}', b"\xff"]
+)
+def test_nonsense_is_not_heard_and_half_a_line_once_whole(line: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "workload.jsonl"
+    whole = line + b'\n{"mark":"phase","name":"steady","start":1}\n'
+    listener = Listener(path)
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        assert not listener.listen()
+    path.write_bytes(whole)
+    assert listener.listen()
+    assert listener.phase == "steady"
+
+
+def interrupted() -> bool:
+    raise KeyboardInterrupt
+
+
+def lasting(looks: int) -> Callable[[], bool]:
+    left = iter(range(looks))
+    return lambda: next(left, None) is not None
+
+
+@pytest.mark.parametrize(
+    ("runs", "end", "taken"), [(lasting(5), End.EXITED, 6), (interrupted, End.INTERRUPTED, 1)]
+)
+def test_it_samples_until_the_target_ends_or_somebody_stops_it(
+    runs: Callable[[], bool], end: End, taken: int, sampler: Sampler, tmp_path: Path
+) -> None:
+    told: list[str] = []
+    assert watch(sampler, Listener(None), PATIENT, told.append, running=runs) is end
+    assert told == []
+    assert len(read_samples(tmp_path / "samples.jsonl")) == taken
+
+
+def test_the_workers_phases_are_told_and_its_time_counts_from_its_steady_one(
+    sampler: Sampler, journal: Journal
+) -> None:
+    journal.write("phase", name="prepare", start=1)
+    told: list[str] = []
+    now = ClockAnchor.now().monotonic
+
+    def runs() -> bool:
+        journal.write("phase", name="steady", start=now)
+        return True
+
+    pace = Pace(0.001, 0.02, Timeouts(ready=600.0, grace=0.02))
+    listener = Listener(journal.path)
+    assert watch(sampler, listener, pace, told.append, running=runs) is End.LIMIT
+    assert told == ["prepare", "steady"]
+    assert ClockAnchor.now().monotonic - now >= 40_000_000
+
+
+@pytest.mark.parametrize(
+    ("steady", "busy", "moment"),
+    [(None, 0, 600), (7, 0, 327), (7, 328, 348)],  # it measures what recording cost
+)
+def test_a_worker_has_the_time_that_it_says_it_needs(
+    steady: int | None, busy: int, moment: int, journal: Journal
+) -> None:
+    listener = Listener(journal.path)
+    if steady is not None:
+        journal.write("phase", name="steady", start=steady * SECOND)
+        journal.write("busy", until=busy * SECOND)
+    listener.listen()
+    pace = Pace(0.025, 300.0, Timeouts(grace=20.0))
+    assert last_moment(0, listener, pace) == moment * SECOND
+    assert last_moment(SECOND, Listener(None), pace) == 301 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("phase", "busy", "words"),
+    [
+        ("steady", 0, "steady"),
+        ("steady", 22, "steady"),
+        ("steady", 23, "steady, 16 s for steps that are long"),
+        ("warm-up", 23, "warm-up"),
+    ],
+)
+def test_who_watches_long_steps_hears_how_long_they_go_on(
+    phase: str, busy: int, words: str
+) -> None:
+    listener = Listener(None, phase, 7 * SECOND, busy=busy * SECOND)
+    assert phase_in_words(listener, 10.0) == words
+
+
+# An interrupt may come between the opening of a file of /proc and the `with` that closes it.
+MAY_LEAVE_OPEN = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+DEAF_FOR_LONG = ((signal.SIGINT, 600.0), (signal.SIGTERM, 600.0), (signal.SIGKILL, 30.0))
+SIGNALS = ((signal.SIGINT, 1.0), (signal.SIGTERM, 0.3), (signal.SIGKILL, 30.0))
 Work = Callable[..., Recorded]
 Press = Callable[[Callable[[], bool]], None]
-PATIENT = ((signal.SIGINT, 600.0), (signal.SIGTERM, 600.0), (signal.SIGKILL, 30.0))
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Recording:
+    return Recording(tmp_path / "run")
+
+
+@pytest.fixture
+def recorder() -> HostRecorder:
+    return HostRecorder(0.01, Timeouts(30.0, 0.5, SIGNALS))
+
+
+@pytest.fixture
+def work(recorder: HostRecorder, recording: Recording) -> Work:
+    """Record a worker whose steps run the given Python."""
+
+    def run(
+        step: str = "time.sleep(0.002)",
+        time_limit: float = 30.0,
+        timeouts: Timeouts = recorder.timeouts,
+        **values: Any,
+    ) -> Recorded:
+        recording.folder.mkdir()
+        file, journal = recording.folder / "naps.py", recording.journal_file
+        file.write_text(naps_that(step))
+        usual = {"journal": journal, "report": recording.workload_file, "warmup": 1, "repeats": 10}
+        Spec(file=file, name="naps", **{**usual, **values}).save(recording.spec_file)
+        request = Request(Launch(command(recording.spec_file), journal=journal), time_limit)
+        return replace(recorder, timeouts=timeouts).record(request, recording, quiet)
+
+    return run
 
 
 def account(recording: Recording) -> WorkloadReport:
@@ -34,10 +376,6 @@ def account(recording: Recording) -> WorkloadReport:
 
 def samples(recording: Recording) -> list[Sample]:
     return read_samples(recording.host_samples)
-
-
-# An interrupt may come between the opening of a file of /proc and the `with` that closes it.
-_MAY_LEAVE_OPEN = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 @pytest.fixture
@@ -58,6 +396,7 @@ def press_ctrl_c() -> Iterator[Press]:
         thread.join(60)
 
 
+@pytest.mark.processes
 def test_a_worker_is_recorded_and_exported(
     work: Work, recorder: HostRecorder, recording: Recording
 ) -> None:
@@ -86,6 +425,7 @@ def test_a_worker_is_recorded_and_exported(
     assert tables.warnings == ()
 
 
+@pytest.mark.processes
 def test_what_recording_costs_is_measured_however_short_the_grace_is(
     work: Work, recording: Recording
 ) -> None:
@@ -108,12 +448,7 @@ def test_what_recording_costs_is_measured_however_short_the_grace_is(
     assert len(inside) <= len(blocks)
 
 
-def test_refused_parameters_are_usage(work: Work) -> None:
-    with pytest.raises(UsageError) as caught:
-        work(prepare='raise UsageError("Too small.", "Take 2.")')
-    assert (caught.value.message, caught.value.hint) == ("Too small.", "Take 2.")
-
-
+@pytest.mark.processes
 def test_a_worker_that_is_killed_loses_no_step(work: Work, recording: Recording) -> None:
     recorded = work(step="os.kill(os.getpid(), signal.SIGKILL) if made == 6 else None")
     report = account(recording)
@@ -123,7 +458,8 @@ def test_a_worker_that_is_killed_loses_no_step(work: Work, recording: Recording)
     assert recorded.failure.endswith("ended with signal SIGKILL.")
 
 
-@_MAY_LEAVE_OPEN
+@pytest.mark.processes
+@MAY_LEAVE_OPEN
 def test_ctrl_c_ends_the_worker_and_keeps_all(
     work: Work, recording: Recording, press_ctrl_c: Press
 ) -> None:
@@ -137,8 +473,8 @@ def test_ctrl_c_ends_the_worker_and_keeps_all(
     assert not psutil.pid_exists(report.pid)
 
 
-@_MAY_LEAVE_OPEN
-@pytest.mark.parametrize("timeouts", [Timeouts(signals=PATIENT)])
+@pytest.mark.processes
+@MAY_LEAVE_OPEN
 def test_a_second_ctrl_c_kills(work: Work, recording: Recording, press_ctrl_c: Press) -> None:
     stuck, told = recording.folder / "stuck", recording.folder / "told"
     press_ctrl_c(stuck.exists)
@@ -147,17 +483,21 @@ def test_a_second_ctrl_c_kills(work: Work, recording: Recording, press_ctrl_c: P
         f"made < 4 or [open({str(stuck)!r}, 'w'), time.sleep(1),"
         f" open({str(told)!r}, 'w'), time.sleep(3600)]"
     )
-    recorded = work(step=step)
+    recorded = work(step=step, timeouts=Timeouts(signals=DEAF_FOR_LONG))
     assert recorded.interrupted
     assert recorded.end_reason == "Target did not end when asked and was killed"
     assert len(account(recording).steps) == 3
 
 
+@pytest.mark.processes
 def test_a_command_is_sampled_and_what_it_left_behind_is_ended(
-    record: Callable[..., Recorded], recording: Recording
+    recorder: HostRecorder, recording: Recording
 ) -> None:
-    left = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)']).pid"
-    recorded = record("-c", f"import subprocess, sys, time; print({left}); time.sleep(0.3)")
+    code = (
+        "import subprocess, time; print(subprocess.Popen(['sleep', '3600']).pid); time.sleep(0.3)"
+    )
+    target = Launch((sys.executable, "-c", code))
+    recorded = recorder.record(Request(target, 30.0), recording, quiet)
     assert recorded.failure == ""
     [warning] = recorded.warnings
     assert warning.startswith("Only the process was sampled")
@@ -171,16 +511,12 @@ def test_a_command_is_sampled_and_what_it_left_behind_is_ended(
     assert max(sample.memory for sample in taken) > 0  # none is left to one that ends just then
     assert taken[-1].cpu > 0
     until_gone(int(recording.host_output.read_text()))
-
-
-def test_a_command_that_is_not_there_is_reported(
-    recorder: HostRecorder, recording: Recording
-) -> None:
     request = Request(Launch(("no-such-program-anywhere",)), 1.0)
     with pytest.raises(ToolError, match="no-such-program-anywhere cannot be started"):
         recorder.record(request, recording, quiet)
 
 
+@pytest.mark.processes
 def test_a_running_process_is_sampled_and_left_alone(
     recorder: HostRecorder, recording: Recording
 ) -> None:
@@ -193,8 +529,3 @@ def test_a_running_process_is_sampled_and_left_alone(
     assert recorded.command_lines == ()
     assert load_session(recording).kind == "attached"
     assert len(samples(recording)) >= 2
-
-
-def test_a_program_is_asked_then_terminated_then_killed() -> None:
-    signals = [number for number, _ in Timeouts().signals]
-    assert signals == [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
