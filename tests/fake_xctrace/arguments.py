@@ -13,7 +13,6 @@ _WITH_VALUE = {
     "--output", "--template", "--instrument", "--time-limit", "--attach", "--env",
     "--target-stdout",
 }  # fmt: skip
-_ALONE = {"--all-processes", "--no-prompt"}
 
 
 class RefusalError(Exception):
@@ -32,7 +31,7 @@ class Arguments:
     values: dict[str, str] = field(default_factory=dict)
     instruments: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
-    flags: set[str] = field(default_factory=set)
+    no_prompt: bool = False
     command: list[str] = field(default_factory=list)
 
     @property
@@ -73,8 +72,8 @@ def parse(options: list[str]) -> Arguments:
         if word == "--launch":
             arguments.command = rest[1:] if rest[:1] == ["--"] else rest
             break
-        if word in _ALONE:
-            arguments.flags.add(word)
+        if word == "--no-prompt":
+            arguments.no_prompt = True
         elif word not in _WITH_VALUE or not rest:
             raise RefusalError(64, f"unexpected argument: {word}")
         elif word == "--instrument":
@@ -93,27 +92,29 @@ def check(arguments: Arguments, scenario: Scenario) -> None:
     if refuse and scenario.still("refuse", refuse.get("times")):
         raise RefusalError(refuse["code"], refuse["text"])
     _ = arguments.limit  # refuses one that is none
-    if not (arguments.command or arguments.attach or "--all-processes" in arguments.flags):
-        raise RefusalError(64, "no target")
+    command, attach = arguments.command, arguments.attach
     for name in arguments.instruments:
         if name not in texts.INSTRUMENTS.splitlines():
             raise RefusalError(56, f"Instrument with name '{name}' cannot be found")
+    if not (command or attach):
+        raise RefusalError(64, "no target")
     template = arguments.values.get("--template")
     if template not in (None, *texts.TEMPLATES.splitlines()) and not Path(template).is_file():
         raise RefusalError(64, f"unknown template {template}")
-    if arguments.command and not os.access(arguments.command[0], os.X_OK):
-        raise RefusalError(64, f"cannot launch {arguments.command[0]}")
-    if arguments.attach:
-        _check_process(arguments.attach)
-    output = Path(arguments.values.get("--output", ""))
-    if output.suffix == ".trace" and output.exists():
+    if command and not os.access(command[0], os.X_OK):
+        raise RefusalError(64, f"cannot launch {command[0]}")
+    if attach and not attach.isdecimal():
+        raise RefusalError(19, f"Cannot find process matching name: {attach}")
+    if attach and not _runs(int(attach)):
+        raise RefusalError(21, f"Cannot find process for provided pid: {attach}")
+    output = Path(arguments.values["--output"])
+    if output.exists():
         raise RefusalError(64, f"will not write over {output.name}")
 
 
-def _check_process(name: str) -> None:
-    if not name.isdecimal():
-        raise RefusalError(19, f"Cannot find process matching name: {name}")
+def _runs(pid: int) -> bool:
     try:
-        os.kill(int(name), 0)
-    except OSError as error:
-        raise RefusalError(21, f"Cannot find process for provided pid: {name}") from error
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True

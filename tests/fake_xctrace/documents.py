@@ -1,10 +1,11 @@
-"""What the fake exports of a bundle: its table of contents and its tables."""
+"""What the fake exports of a bundle: its table of contents and its tables.
 
-from pathlib import Path
+Tables are in the grammar of exports: ids in document order, repeats as references.
+"""
+
+from dataclasses import dataclass
 from typing import Any
 
-import encoding
-from encoding import Cell, escape, quoteattr
 from scenario import Scenario
 
 WINDOW_SERVER = ("WindowServer", 420)
@@ -18,22 +19,12 @@ COLUMNS = {
     "channel-subtitle:metal-object-label iosurface-accesses:formatted-label bytes:size-in-bytes "
     "cmdbuffer-id:metal-command-buffer-id encoder-id:metal-command-buffer-id "
     "gpu-submission-id:uint64",
-    "metal-gpu-state-intervals": "start:start-time duration:duration state:gpu-state "
-    "label:formatted-label color:render-buffer-depth num-events:uint32 gpu:metal-device-name",
     "metal-application-encoders-list": "start:start-time duration:duration thread:thread "
     "process:process gpu:metal-device-name frame-number:gpu-frame-number "
     "cmdbuffer-label:metal-object-label cmdbuffer-label-indexed:metal-object-label "
     "encoder-label:metal-object-label encoder-label-indexed:metal-object-label "
     "event-type:metal-event-name cmdbuffer-id:metal-command-buffer-id "
     "encoder-id:metal-command-buffer-id",
-    "metal-command-buffer-completed": "timestamp:start-time cmdbuffer-id:metal-command-buffer-id "
-    "commit-id:uint64",
-    "metal-driver-intervals": "start:start-time duration:duration "
-    "gpu-driver-name:gpu-driver-name event-type:metal-object-label "
-    "event-depth:metal-nesting-level event-label:formatted-label "
-    "event-priority:metal-workload-priority connection-UUID:connection-uuid64 "
-    "color:render-buffer-depth process:process thread:thread gpu:metal-device-name "
-    "object-id:metal-command-buffer-id lane:formatted-label",
     "metal-gpu-counter-intervals": "start:start-time duration:duration counter-id:uint32 "
     "name:gpu-counter-name label:formatted-label value:fixed-decimal percent-value:percent "
     "color:uint32 gpu:metal-device-name group-index:uint32 is-percentage:boolean "
@@ -51,20 +42,21 @@ _TABLES = (
 )
 
 
-def toc(state: dict[str, Any], scenario: Scenario) -> str:
-    served = scenario["exports"]
-    if served:
-        return Path(served["toc"]).read_text()
-    return _toc(state)
+@dataclass(frozen=True)
+class Cell:
+    """One value: an element with text, or with children; None stands for a sentinel."""
+
+    tag: str
+    text: str = ""
+    fmt: str = ""
+    children: "tuple[Cell, ...]" = ()
 
 
-def schemas() -> list[tuple[str, int]]:
-    """Return the tables of a recording: schema, and place among tables of the same."""
-    listed = [schema for schema, _ in _TABLES]
-    return [(schema, listed[:n].count(schema) + 1) for n, schema in enumerate(listed)]
+Row = list[Cell | str | None]
 
 
-def _toc(state: dict[str, Any]) -> str:
+def toc(state: dict[str, Any]) -> str:
+    tables = "".join(f'            <table{more} schema="{schema}"/>\n' for schema, more in _TABLES)
     return (
         '<?xml version="1.0"?>\n\n<trace-toc>\n    <run number="1">\n        <info>\n'
         "            <target>\n"
@@ -72,24 +64,20 @@ def _toc(state: dict[str, Any]) -> str:
         'os-version="26.3.1 (25D2128)" uuid="00000000-0000-0000-0000-000000000000"/>\n'
         f"                {_target(state)}\n            </target>\n"
         f"            <summary>\n{_summary(state)}            </summary>\n        </info>\n"
-        f"        <processes>{_processes(state)}\n        </processes>\n"
-        f"        <data>\n{_tables()}        </data>\n        <tracks/>\n"
+        f"        <processes>{_listed_processes(state)}\n        </processes>\n"
+        f"        <data>\n{tables}        </data>\n        <tracks/>\n"
         "    </run>\n</trace-toc>\n"
     )
 
 
 def table(state: dict[str, Any], scenario: Scenario, schema: str, place: int) -> str | None:
     """Return a table's export; None if there is none."""
-    served = scenario["exports"]
-    if served:
-        path = served["tables"].get(schema)
-        return Path(path).read_text() if path and place <= 1 else None
     numbers = [n for n, (name, _) in enumerate(_TABLES, 1) if name == schema]
     if not numbers or place > len(numbers):
         return None
     columns = COLUMNS.get(schema, "").split()
-    rows = [] if scenario["empty"] else _rows(state, scenario, schema)
-    return encoding.table(schema, columns, rows, numbers[max(place, 1) - 1])
+    rows = _rows(state, scenario, schema)
+    return _encoded(schema, columns, rows, numbers[max(place, 1) - 1])
 
 
 def _target(state: dict[str, Any]) -> str:
@@ -99,7 +87,7 @@ def _target(state: dict[str, Any]) -> str:
     end = ""
     if target["type"] == "launched":
         end = f' return-exit-status="{target["status"]}" termination-reason="{target["why"]}"'
-    name = quoteattr(target["name"])
+    name = _quoted(target["name"])
     return f'<process type="{target["type"]}" name={name} pid="{target["pid"]}"{end}/>'
 
 
@@ -117,7 +105,7 @@ def _summary(state: dict[str, Any]) -> str:
         "time-limit": f"{limit:g} seconds" if limit else "12 hours",
     }
     lines = "".join(
-        f"                <{tag}>{escape(text)}</{tag}>\n" for tag, text in entries.items()
+        f"                <{tag}>{_escape(text)}</{tag}>\n" for tag, text in entries.items()
     )
     return lines + _settings(state)
 
@@ -130,7 +118,7 @@ def _settings(state: dict[str, Any]) -> str:
         "                <intruments-recording-settings>\n"
         f'                    <instrument name="{instrument}"><array><dictionary>\n'
         '                        <key name="GPU">\n'
-        f"                            <value>Counter Set: {escape(counters)}</value>\n"
+        f"                            <value>Counter Set: {_escape(counters)}</value>\n"
         f"                            <value>Shader Timeline: "
         f"{'Enabled' if asked else 'Disabled'}</value>\n"
         "                        </key>\n"
@@ -139,24 +127,17 @@ def _settings(state: dict[str, Any]) -> str:
     )
 
 
-def _processes(state: dict[str, Any]) -> str:
+def _listed_processes(state: dict[str, Any]) -> str:
     target = state["target"]
     if target is None:
         return ""
     known = [("kernel", 0), WINDOW_SERVER, (target["name"], target["pid"])]
     return "".join(
-        f'\n            <process name={quoteattr(name)} pid="{pid}" path="/"/>'
-        for name, pid in known
+        f'\n            <process name={_quoted(name)} pid="{pid}" path="/"/>' for name, pid in known
     )
 
 
-def _tables() -> str:
-    return "".join(
-        f'            <table{attributes} schema="{schema}"/>\n' for schema, attributes in _TABLES
-    )
-
-
-def _rows(state: dict[str, Any], scenario: Scenario, schema: str) -> list[encoding.Row]:
+def _rows(state: dict[str, Any], scenario: Scenario, schema: str) -> list[Row]:
     target = state["target"] or {"name": "unknown", "pid": 1}
     owner = (target["name"], target["pid"])
     numbers = range(max(int(state["duration"] * 1e9) // _STEP, 1))
@@ -172,29 +153,101 @@ def _rows(state: dict[str, Any], scenario: Scenario, schema: str) -> list[encodi
     return []
 
 
-def _interval(number: int, name: str, pid: int) -> encoding.Row:
+def _interval(number: int, name: str, pid: int) -> Row:
     own = pid != WINDOW_SERVER[1]
     return [
-        encoding.time(number * _STEP + (0 if own else 1000)),
-        encoding.duration(3_000_000 + number % 7 * 1000), "Compute" if own else "Fragment", None,
-        encoding.duration(200_000 + number % 5 * 1000), "0", encoding.label(f"Dispatch {number}"),
-        "Active", "4", "3", encoding.process(name, pid), "M1", "", encoding.label(""),
+        _time(number * _STEP + (0 if own else 1000)),
+        _duration(3_000_000 + number % 7 * 1000), "Compute" if own else "Fragment", None,
+        _duration(200_000 + number % 5 * 1000), "0", _label(f"Dispatch {number}"),
+        "Active", "4", "3", _process(name, pid), "M1", "", _label(""),
         Cell("size-in-bytes", "0", "0 Bytes"), str(pid * 10_000 + number),
         str(pid * 20_000 + number), str(number),
     ]  # fmt: skip
 
 
-def _encoder(number: int, name: str, pid: int) -> encoding.Row:
+def _encoder(number: int, name: str, pid: int) -> Row:
     return [
-        encoding.time(number * _STEP), encoding.duration(20_000), encoding.thread(name, pid),
-        encoding.process(name, pid), "M1", None, "", f"Command Buffer {number}", "",
+        _time(number * _STEP), _duration(20_000), _thread(name, pid),
+        _process(name, pid), "M1", None, "", f"Command Buffer {number}", "",
         "Compute Encoder 0", "Compute", str(pid * 10_000 + number), str(pid * 20_000 + number),
     ]  # fmt: skip
 
 
-def _counter(number: int) -> encoding.Row:
+def _counter(number: int) -> Row:
     share = f"{20 + number % 50}.000000000"
     return [
-        encoding.time(number * _STEP), encoding.duration(_STEP), "1", "ALU Limiter", None, share,
+        _time(number * _STEP), _duration(_STEP), "1", "ALU Limiter", None, share,
         share, "0", "M1", "0", Cell("boolean", "1", "Yes"), "0",
     ]  # fmt: skip
+
+
+def _escape(text: str) -> str:
+    """Write text for XML; the library's function for it takes long to import."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _quoted(text: str) -> str:
+    """Write an attribute's value for XML, in its quotes."""
+    escaped = _escape(text).replace('"', "&quot;").replace("\n", "&#10;")
+    return f'"{escaped}"'
+
+
+class Encoder:
+    """Gives each value an id the first time, a reference afterwards."""
+
+    def __init__(self) -> None:
+        self._ids: dict[Cell, int] = {}
+
+    def encode(self, cell: Cell | None) -> str:
+        """Return the element of one cell."""
+        if cell is None:
+            return "<sentinel/>"
+        if cell in self._ids:
+            return f'<{cell.tag} ref="{self._ids[cell]}"/>'
+        number = self._ids[cell] = len(self._ids) + 1
+        inside = "".join(map(self.encode, cell.children)) or _escape(cell.text)
+        fmt = _quoted(cell.fmt or cell.text)
+        return f'<{cell.tag} id="{number}" fmt={fmt}>{inside}</{cell.tag}>'
+
+
+def _encoded(schema: str, columns: list[str], rows: list[Row], place: int) -> str:
+    """Write a table; a cell that is text alone has the type of its column."""
+    named = [column.split(":") for column in columns]
+    header = "".join(
+        f"<col><mnemonic>{mnemonic}</mnemonic><name>{mnemonic}</name>"
+        f"<engineering-type>{kind}</engineering-type></col>"
+        for mnemonic, kind in named
+    )
+    encode, written = Encoder().encode, ""
+    for row in rows:
+        typed = zip(row, named, strict=True)
+        cells = [Cell(kind, cell) if isinstance(cell, str) else cell for cell, (_, kind) in typed]
+        written += f"<row>{''.join(map(encode, cells))}</row>\n"
+    return (
+        '<?xml version="1.0"?>\n<trace-query-result>\n'
+        f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{place}]'>"
+        f'<schema name="{schema}">{header}</schema>{written}</node></trace-query-result>\n'
+    )
+
+
+def _time(nanoseconds: int) -> Cell:
+    return Cell("start-time", str(nanoseconds), f"{nanoseconds / 1e9:.9f}")
+
+
+def _duration(nanoseconds: int) -> Cell:
+    return Cell("duration", str(nanoseconds), f"{nanoseconds / 1000:.2f} µs")
+
+
+def _label(words: str) -> Cell:
+    return Cell("formatted-label", fmt=words, children=(Cell("string", words),))
+
+
+def _process(name: str, pid: int) -> Cell:
+    inside = (Cell("pid", str(pid)), Cell("device-session", "TODO"))
+    return Cell("process", fmt=f"{name} ({pid})", children=inside)
+
+
+def _thread(name: str, pid: int) -> Cell:
+    fmt = f"Main Thread 0x{pid:x} ({name}, pid: {pid})"
+    inside = (Cell("tid", str(pid), f"0x{pid:x}"), _process(name, pid))
+    return Cell("thread", fmt=fmt, children=inside)

@@ -37,7 +37,7 @@ def export(options: list[str], scenario: Scenario) -> int:
         sys.stderr.write(f"{texts.NO_TEMPLATE}\n")
         return _MISSING
     if "--toc" in given:
-        return _write(given, documents.toc(state, scenario))
+        return _write(given, documents.toc(state))
     return _table(given, state, scenario)
 
 
@@ -51,13 +51,9 @@ def _table(given: dict[str, str], state: dict, scenario: Scenario) -> int:
     text = documents.table(state, scenario, schema, place)
     if found[1] != "1" or text is None:
         return _write(given, texts.NO_MATCH)
-    if lie := scenario.get("lies", {}).get(schema):
-        text = text.replace(*lie, 1)
     if schema in scenario.get("trap", []):
         Path(given["--output"]).write_text(text[: len(text) // 2])
         os.kill(os.getpid(), signal.SIGTRAP)
-    if schema in scenario.get("not_xml", []):
-        text = "Export failed: something went wrong\n"
     return _write(given, text)
 
 

@@ -23,11 +23,10 @@ def write(bundle: Path, state: dict[str, Any], scenario: Scenario) -> None:
     with tempfile.TemporaryDirectory(dir=bundle.parent) as folder:
         exports, made = Path(folder) / "exports", Path(folder) / "made.trace"
         exports.mkdir()
-        (exports / "toc.xml").write_text(documents.toc(state, scenario))
-        for schema, place in documents.schemas():
-            text = documents.table(state, scenario, schema, place)
-            if text is not None and schema in documents.COLUMNS:
-                (exports / f"{schema}-{place}.xml").write_text(text)
+        (exports / "toc.xml").write_text(documents.toc(state))
+        for schema in documents.COLUMNS:
+            text = documents.table(state, scenario, schema, 1)
+            (exports / f"{schema}.xml").write_text(text or "")
         converted = tables_of_exports(exports)
         write_bundle(made, converted.tables, info=converted.info)
         shutil.rmtree(bundle)

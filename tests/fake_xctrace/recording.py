@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -41,9 +40,7 @@ class Recording:
         self.interrupted = False
         self.locked_out = False
         self.child: subprocess.Popen[bytes] | None = None
-        self.bundle = Path(arguments.values.get("--output", "")).absolute()
-        if self.bundle.suffix != ".trace":
-            self.bundle = self.bundle / f"Launch_{os.getpid()}.trace"
+        self.bundle = Path(arguments.values["--output"]).absolute()
         self.issues = [tuple(issue) for issue in scenario.get("issues", [])]
 
     def run(self) -> int:
@@ -55,7 +52,7 @@ class Recording:
         self._die_at("start")
         self._hang_at("announced")
         self._take("start_delay")
-        if self.scenario["prompts"] and "--no-prompt" not in self.arguments.flags:
+        if self.scenario["prompts"] and not self.arguments.no_prompt:
             sys.stdin.readline()
         lock = self._lock()
         self._begin()
@@ -76,11 +73,9 @@ class Recording:
             what += "".join(f" and {name} Instrument" for name in self.arguments.instruments)
         if self.arguments.command:
             target = f"Launching process: {Path(self.arguments.command[0]).name}."
-        elif self.arguments.attach:
+        else:
             pid = self.arguments.attach
             target = f"Attaching to: {_name_of(int(pid))} ({pid})."
-        else:
-            target = "All processes."
         return f"Starting recording with {what}. {target}{self.arguments.announced_limit}"
 
     def _take(self, what: str, *, whole: bool = False) -> None:
@@ -114,11 +109,10 @@ class Recording:
             sys.stderr.write(f"{'noise ' * 20}\n" * (self.scenario["noise"] // 121))
 
     def _launch(self) -> subprocess.Popen[bytes]:
-        inherited = dict(os.environ) if self.scenario["inherit"] else {"PATH": "/usr/bin:/bin"}
         output = self.arguments.values.get("--target-stdout", os.devnull)
         return subprocess.Popen(
             self.arguments.command,
-            env=inherited | self.arguments.env,
+            env={"PATH": "/usr/bin:/bin"} | self.arguments.env,
             stdin=subprocess.DEVNULL,
             stdout=Path(output).open("wb"),
             stderr=subprocess.DEVNULL,
@@ -131,9 +125,6 @@ class Recording:
         if self.arguments.limit is not None and not self.scenario["ignores_limit"]:
             end = time.monotonic() + self.arguments.limit
         while True:
-            if self.scenario["hang"] == "recording":
-                time.sleep(_TICK)
-                continue
             if self.interrupted or self.locked_out:
                 return texts.STOPPING, "User stopped recording"
             if self.child is not None and self.child.poll() is not None:
@@ -169,29 +160,22 @@ class Recording:
             time.sleep(_TICK)
             with (self.bundle / "corespace" / "raw").open("ab") as raw:
                 raw.write(bytes(1000))
-        if not self.scenario.get("saves", True):
-            shutil.rmtree(self.bundle)
-            return
         self._write_document(reason)
-        if not self.scenario["silent_save"]:
-            stop = "." if self.scenario["full_stop"] else ""
-            self._say(f"Output file saved as: {self.bundle.name}{stop}")
+        self._say(f"Output file saved as: {self.bundle.name}")
         self._hang_at("saved")
 
     def _write_document(self, reason: str) -> None:
         ended = datetime.now().astimezone()
         failed = any(severity == "Error" for severity, _ in self.issues)
         asked = "Metal GPU Counters" in self.arguments.instruments
-        counter_set = self.scenario.get(
-            "counter_set", "Performance Limiters" if asked else "(null)"
-        )
+        by_default = "Performance Limiters" if asked else "(null)"
+        counter_set = self.scenario.get("counter_set", by_default)
+        started = self.started.isoformat(timespec="milliseconds")
         state = {
             "template": self.arguments.template,
             "instruments": self.arguments.instruments,
             "limit": self.arguments.limit,
-            "started": self.scenario.get(
-                "start_date", self.started.isoformat(timespec="milliseconds")
-            ),
+            "started": self.scenario.get("start_date", started),
             "ended": ended.isoformat(timespec="milliseconds"),
             "duration": 0.0 if failed else (ended - self.started).total_seconds(),
             "reason": reason,
@@ -207,21 +191,14 @@ class Recording:
             return
         (self.bundle / "form.template").write_text(json.dumps(state))
 
-    def _target(self) -> dict[str, object] | None:
-        if self.child is not None:
-            code = self.child.poll() or 0
-            why = f"exit({code})" if code >= 0 else signal.Signals(-code).name
-            return {
-                "type": "launched",
-                "pid": self.child.pid,
-                "name": Path(self.arguments.command[0]).name,
-                "status": abs(code),
-                "why": why,
-            }
-        if self.arguments.attach:
+    def _target(self) -> dict[str, object]:
+        if self.child is None:
             pid = int(self.arguments.attach)
             return {"type": "attached", "pid": pid, "name": _name_of(pid)}
-        return None
+        code, name = self.child.poll() or 0, Path(self.arguments.command[0]).name
+        why = f"exit({code})" if code >= 0 else signal.Signals(-code).name
+        known = {"type": "launched", "pid": self.child.pid, "name": name}
+        return {**known, "status": abs(code), "why": why}
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         self.interrupted = True
@@ -239,9 +216,7 @@ class Recording:
             time.sleep(_TICK)
 
     def _say(self, line: str) -> None:
-        line = self.scenario.get("translate", {}).get(line.partition(" with ")[0], line)
-        for _ in range(2 if self.scenario["repeat_lines"] else 1):
-            sys.stdout.write(f"{line}\n")
+        sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
         self.scenario.note(line)
 

@@ -28,26 +28,19 @@ class Buffer:
         return self.size
 
 
-@dataclass
-class Error:
-    words: str
-
-    def __str__(self) -> str:
-        return self.words
+class Error(str):
+    __slots__ = ()
 
 
-@dataclass
 class Options:
-    fast: bool = True
+    fast = True
 
     def setFastMathEnabled_(self, fast: bool) -> None:
         self.fast = fast
 
-
-class OptionsClass:
-    @staticmethod
-    def new() -> Options:
-        return Options()
+    @classmethod
+    def new(cls) -> "Options":
+        return cls()
 
 
 @dataclass
@@ -179,8 +172,8 @@ class Device:
         self, contents: bytes, length: int, options: int
     ) -> Buffer | None:
         assert len(contents) == length
-        assert options == self.metal.MTLResourceStorageModeShared
-        return Buffer(contents, length) if length <= self.metal.most_bytes else None
+        made = self.newBufferWithLength_options_(length, options)
+        return made and Buffer(contents, length)
 
 
 @dataclass
@@ -199,7 +192,7 @@ class FakeMetal:
     compiled: list[tuple[str, bool]] = field(default_factory=list)
 
     MTLResourceStorageModeShared = 0
-    MTLCompileOptions = OptionsClass
+    MTLCompileOptions = Options
 
     def MTLCreateSystemDefaultDevice(self) -> Device | None:
         return Device(self) if self.has_device else None

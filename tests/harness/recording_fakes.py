@@ -41,6 +41,9 @@ _ANSWERS = {
     "== User Templates ==\nmine\n",
     "instruments": "== Standard Instruments ==\nMetal GPU Counters\nHangs\n",
 }
+_QUESTIONS = {
+    ("version",), ("help", "record"), ("list", "templates"), ("list", "instruments"),
+}  # fmt: skip
 
 
 def xcode(**said: str) -> Xctrace:
@@ -48,6 +51,7 @@ def xcode(**said: str) -> Xctrace:
 
     def run(argv: tuple[str, ...], timeout: float) -> Completed:
         assert timeout > 0
+        assert argv[1:] in _QUESTIONS
         return Completed(argv, 0, (_ANSWERS | said)[argv[2] if argv[1] == "list" else argv[1]])
 
     return Xctrace("/X/xctrace", run, Timeouts(pauses=()))

@@ -12,6 +12,7 @@ import pytest
 from bundle_writer import RunInfo, Table, write_bundle
 from bundle_writer.examples import profile
 from command_line import run as command
+from recording_fakes import Scenario
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from table_of_types import TABLE
 from tracekit.base.errors import InputError, ToolError
@@ -110,9 +111,7 @@ def test_what_was_compared_is_not_exported_again(xcode: Xcode, tmp_path: Path) -
     assert (second.exports / f"{INTERVALS}.xml").exists()
 
 
-def test_an_export_that_differs_is_used_and_the_difference_is_reported(
-    xcode: Xcode, tmp_path: Path
-) -> None:
+def test_an_export_that_differs_is_used_and_reported(xcode: Xcode, tmp_path: Path) -> None:
     xcode.lie = (">8</duration>", ">9</duration>")
     said = (
         f"{INTERVALS} is read otherwise than xctrace exports it (row 2, duration: 8 directly, "
@@ -129,9 +128,7 @@ def test_an_export_that_differs_is_used_and_the_difference_is_reported(
     assert Tables(none.exports, frozenset()).get("gpu_intervals") is None
 
 
-def test_a_bundle_of_unknown_layout_is_exported_and_that_is_said(
-    xcode: Xcode, tmp_path: Path
-) -> None:
+def test_a_bundle_of_unknown_layout_is_exported(xcode: Xcode, tmp_path: Path) -> None:
     recording = recorded(tmp_path / "1", *TABLES)
     xcode.read(recording, "none")
     assert direct(recording.exports) is not None
@@ -145,9 +142,7 @@ def test_a_bundle_of_unknown_layout_is_exported_and_that_is_said(
     assert direct(recording.exports) is None
 
 
-def test_nothing_is_exported_if_that_is_asked_for_or_fails_and_what_is_not_known_is_said(
-    xcode: Xcode, tmp_path: Path
-) -> None:
+def test_what_fails_or_is_not_exported_is_read_directly(xcode: Xcode, tmp_path: Path) -> None:
     recording = recorded(tmp_path / "1", *TABLES)
     new = "Read directly, and never compared with an export of build 17C529:"
     assert xcode.read(recording, "none") == ([f"{new} {INTERVALS}, {TIME}."], [])
@@ -162,7 +157,7 @@ def test_nothing_is_exported_if_that_is_asked_for_or_fails_and_what_is_not_known
     assert failed.startswith("Nothing was exported; the bundle is read directly: ")
 
 
-def test_a_cache_that_cannot_be_written_only_means_comparing_again(
+def test_comparing_needs_no_cache(
     xcode: Xcode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
@@ -172,9 +167,7 @@ def test_a_cache_that_cannot_be_written_only_means_comparing_again(
         assert xcode.read(recording) == ([], [INTERVALS, STATES, TIME])
 
 
-def test_the_second_capture_of_a_build_exports_nothing_and_says_as_much(
-    scenario: Callable[..., None], tmp_path: Path
-) -> None:
+def test_the_second_capture_of_a_build_exports_nothing(scenario: Scenario, tmp_path: Path) -> None:
     packages = [path for path in sys.path if path.endswith("site-packages")]
     scenario(packages=[str(Path(__file__).parents[1] / "harness"), *packages])
     exported = list[bool]()
@@ -259,7 +252,7 @@ def test_rows_and_columns_that_are_not_there_are_differences(made: Callable[...,
     assert (rows, "state" in found, "mood" in found) == (0, True, True)
 
 
-def test_a_cut_export_is_compared_with_nothing_and_a_damaged_table_differs(
+def test_a_cut_export_is_not_compared_and_a_damaged_one_differs(
     made: Callable[..., Made],
 ) -> None:
     export, table, toc = made()
@@ -292,9 +285,7 @@ def test_a_table_has_the_form_of_its_columns_whatever_its_number_rows_and_attrib
 @pytest.mark.parametrize(
     ("rows", "difference", "known"), [(5, "", True), (0, "", False), (0, "no", True)]
 )
-def test_a_comparison_without_rows_says_nothing_of_rows(
-    rows: int, difference: str, known: bool
-) -> None:
+def test_comparing_no_rows_says_nothing_of_rows(rows: int, difference: str, known: bool) -> None:
     checked = Checked("t", rows, "now", difference)
     memory = Memory("17C529", {shape(STORE): checked})
     assert memory.of(STORE) == (checked if known else None)
@@ -338,9 +329,7 @@ def test_the_target_has_rows_or_only_others_have_or_nobody_or_it_is_not_known(
     assert len(warnings) == bool(said)
 
 
-def test_an_export_counts_before_the_bundle(
-    tmp_path: Path, intervals_xml: Callable[..., str]
-) -> None:
+def test_an_export_counts_first(tmp_path: Path, intervals_xml: Callable[..., str]) -> None:
     recording = with_toc(tmp_path / "run", WORK)
     export = recording.exports / f"{INTERVALS}.xml"
     export.write_text(intervals_xml([(1, 1, 99, "other")]))

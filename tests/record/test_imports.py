@@ -13,6 +13,7 @@ import pytest
 from bundle_writer import Encoder, Issue, RunInfo, write_bundle, write_runs
 from bundle_writer import Process as Named
 from bundle_writer import Run as Recorded
+from recording_fakes import Scenario
 from small_bundle import PYTHON, SERVER, intervals, process_info, ticks
 from tracekit import pipeline
 from tracekit.analysis.result import Status
@@ -58,9 +59,7 @@ def described(run: Run) -> dict[str, Any]:
     return {"name": known.workload, "duration": known.duration, "files": files}
 
 
-def test_a_toc_and_its_tables_become_a_run_whose_target_counts_alone(
-    exports: Path, tmp_path: Path
-) -> None:
+def test_a_toc_and_its_tables_become_a_run(exports: Path, tmp_path: Path) -> None:
     run = imported(exports, tmp_path / "run")
     files = {"metal-gpu-intervals.xml", "toc.xml"}
     assert described(run) == {"name": "mine", "duration": 2.123889, "files": files}
@@ -128,9 +127,7 @@ def test_names_and_files_are_taken_as_they_are_meant(
         ("mine", "", "No export and no bundle"),
     ],
 )
-def test_what_is_no_export_is_refused(
-    name: str, content: str, message: str, tmp_path: Path
-) -> None:
+def test_other_files_are_refused(name: str, content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "mine/corespace").mkdir(parents=True)
     if "." in name:
         (tmp_path / name).write_text(content)
@@ -196,9 +193,7 @@ def independent(toc: Path, intervals: Path) -> tuple[int, int]:
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", ["gpu_baseline", "gpu_occupancy_heavy"])
-def test_a_real_recording_gives_the_numbers_of_an_independent_count(
-    name: str, corpus: Path, tmp_path: Path
-) -> None:
+def test_real_numbers_are_those_of_another_count(name: str, corpus: Path, tmp_path: Path) -> None:
     folder = next(corpus.glob("*steinmarder/src/re/apple/results/tranche1_20260330_204856"))
     toc = folder / f"{name}_toc.xml"
     run = imported([toc, *sorted(folder.glob(f"xctrace_{name}_*.xml"))], tmp_path / "run")
@@ -243,9 +238,7 @@ def test_without_its_document_what_is_missing_is_said(tmp_path: Path) -> None:
     assert "not verified for its build of Instruments, which it does not name" in said
 
 
-def test_a_document_in_an_unknown_form_and_stores_that_are_missing_are_said(
-    tmp_path: Path,
-) -> None:
+def test_an_unknown_document_and_missing_stores_are_said(tmp_path: Path) -> None:
     tables = [*TABLES, process_info(OURS, OTHER)]
     path = write_bundle(tmp_path / "x.trace", tables, info=RunInfo())
     document = (path / "form.template").read_bytes()
@@ -291,9 +284,7 @@ def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_where_there_is_an_xctrace_it_exports_what_is_not_known(
-    scenario: Callable[..., None], tmp_path: Path
-) -> None:
+def test_an_xctrace_exports_what_is_not_known(scenario: Scenario, tmp_path: Path) -> None:
     scenario()
     folder = tmp_path / "x.trace"
     record = ["xcrun", "xctrace", "record", "--template", "Metal System Trace", "--output", folder]

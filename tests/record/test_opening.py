@@ -18,33 +18,17 @@ Make = Callable[..., Recording]
 def make(tmp_path: Path) -> Make:
     """Make a run's folder that holds what is named."""
 
-    def folder(*names: str, line: tuple[str, ...] = (), pruned: bool = False) -> Recording:
+    def folder(*names: str, pruned: bool = False) -> Recording:
         recording = Recording(tmp_path / "a run")
         recording.folder.mkdir()
         stages = {"prune": Stage("done", "now", "the bundle")} if pruned else {}
-        recording.save_provenance(Provenance(command_lines=(line,) if line else (), stages=stages))
+        recording.save_provenance(Provenance(stages=stages))
         for name in names:
             path = recording.folder / name
             path.touch() if path.suffix in {".html", ".json"} else path.mkdir()
         return recording
 
     return folder
-
-
-@pytest.fixture
-def xcode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[str, str]]:
-    """Install an Xcode; return its xctrace and its Instruments."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "xcrun").touch(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-
-    def install(name: str) -> tuple[str, str]:
-        contents = tmp_path / name / "Contents"
-        app = contents / "Applications" / "Instruments.app"
-        app.mkdir(parents=True)
-        return str(contents / "Developer" / "usr" / "bin" / "xctrace"), str(app)
-
-    return install
 
 
 def nothing(argv: tuple[str, ...], timeout: float) -> Completed:
@@ -81,44 +65,44 @@ def test_the_page_is_opened_unless_something_else_is_named_and_can_be(
         ("gputrace", False, "capture --gputrace"),
     ],
 )
-def test_what_is_not_there_is_said_with_the_way_to_it(
-    what: Any, pruned: bool, hint: str, make: Make
-) -> None:
+def test_what_is_not_there_has_a_hint(what: Any, pruned: bool, hint: str, make: Make) -> None:
     with pytest.raises(RecordingError, match="has no ") as caught:
         opening(make("result.json", pruned=pruned), what, system="darwin", run=nothing)
     assert hint in caught.value.hint
 
 
-@pytest.mark.parametrize("recorded", ["Xcode beta.app", "", "/gone/Developer/xctrace"])
-def test_a_bundle_opens_in_the_instruments_that_recorded_it_else_the_selected(
-    recorded: str, make: Make, xcode: Callable[[str], tuple[str, str]]
-) -> None:
-    selected, app = xcode("Xcode.app")
-    asked: list[tuple[str, ...]] = []
-    tool = recorded
-    if recorded.endswith(".app"):
-        tool, app = xcode(recorded)
-
-    def run(argv: tuple[str, ...], _timeout: float) -> Completed:
-        asked.append(argv)
-        return Completed(argv, 0, selected if argv[0] == "xcrun" else "xctrace version 26.0 (1)")
-
-    recording = make("recording.trace", line=(tool, "record") if tool else ())
-    got = opening(recording, "trace", system="darwin", run=run)
-    assert got.argv == ("open", "-a", app, str(recording.bundle.resolve()))
-    assert bool(asked) is not recorded.endswith(".app")
-
-
-def test_a_mac_without_a_usable_xcode_leaves_the_choice_to_macos(
+def test_a_bundle_opens_in_the_instruments_that_recorded_it_else_the_selected_else_any(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+    def xcode(name: str) -> tuple[str, str]:
+        contents = tmp_path / name / "Contents"
+        app = contents / "Applications" / "Instruments.app"
+        app.mkdir(parents=True)
+        return str(contents / "Developer" / "usr" / "bin" / "xctrace"), str(app)
+
+    (beta, in_beta), (selected, in_selected) = xcode("Xcode beta.app"), xcode("Xcode.app")
+
+    def run(argv: tuple[str, ...], _timeout: float) -> Completed:
+        return Completed(argv, 0, selected if argv[0] == "xcrun" else "xctrace version 26.0 (1)")
+
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     recording = make("recording.trace")
+    bundle = str(recording.bundle.resolve())
     got = opening(recording, "trace", system="darwin", run=nothing)
-    assert got.argv == ("open", "-a", "Instruments", str(recording.bundle.resolve()))
+    assert got.argv == ("open", "-a", "Instruments", bundle)
     with pytest.raises(ToolError, match="runs on macOS only") as caught:
         opening(recording, "trace", system="linux", run=nothing)
     assert "to a Mac" in caught.value.hint
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "xcrun").touch(0o755)
+    for lines, app, asked in (
+        (((beta, "record"),), in_beta, nothing),
+        ((), in_selected, run),
+        ((("/gone/Developer/xctrace", "record"),), in_selected, run),
+    ):
+        recording.save_provenance(Provenance(command_lines=lines))
+        got = opening(recording, "trace", system="darwin", run=asked)
+        assert got.argv == ("open", "-a", app, bundle)
 
 
 def test_the_command_line_is_printed_as_a_shell_takes_it(make: Make, tracekit: Any) -> None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -21,26 +20,6 @@ pytestmark = pytest.mark.processes
 
 GENTLE = ((int(signal.SIGINT), 30.0), (int(signal.SIGTERM), 30.0), (int(signal.SIGKILL), 30.0))
 STEEP = ((int(signal.SIGINT), 0.2), (int(signal.SIGTERM), 0.2), (int(signal.SIGKILL), 30.0))
-# A tracekit that starts what the arguments say under a supervisor, and then waits to be killed.
-TRACEKIT = """
-import json, os, subprocess, sys, time
-from pathlib import Path
-from tracekit.base.processes import StopPolicy
-from tracekit.record.supervisor import Supervisor
-folder, argv, policy, more = map(json.loads, sys.argv[1:])
-signals = tuple(map(tuple, policy["signals"]))
-policy = StopPolicy(signals, group=policy["group"], grows=tuple(policy["grows"]))
-with Supervisor(Path(folder)) as supervisor:
-    pipe = subprocess.PIPE
-    process = supervisor.start(argv, policy, env=os.environ, stdout=pipe, stderr=pipe).process
-    if more.get("doing"):
-        supervisor.note(more["doing"], more.get("timeout", 0))
-    if more.get("journal"):
-        supervisor.expect_worker(Path(more["journal"]))
-    process.stdout.readline()
-    print(process.pid, flush=True)
-    time.sleep(600)
-"""
 PRELUDE = "import os, signal, sys, time\nsay = lambda line: print(line, flush=True)\n"
 DEAF = "signal.signal(2, signal.SIG_IGN); signal.signal(15, signal.SIG_IGN)\n"
 WAIT = "say('ready'); time.sleep(600)"
@@ -81,21 +60,31 @@ def kill(recording: Recording) -> Iterator[Kill]:
     """Start a program under a tracekit of its own, and kill that one; return how it ended."""
     pids: list[int] = []
 
+    def die(argv: tuple[str, ...], policy: StopPolicy, timeout: float, journal: Path) -> None:
+        with Supervisor(recording.folder) as supervisor:
+            env, pipe = os.environ, subprocess.PIPE
+            process = supervisor.start(argv, policy, env=env, stdout=pipe, stderr=pipe).process
+            supervisor.note("xctrace: saving", timeout)
+            supervisor.expect_worker(journal)
+            assert process.stdout is not None
+            process.stdout.readline()
+            (recording.folder / "pid").write_text(str(process.pid))
+            os.kill(os.getpid(), signal.SIGKILL)
+
     def killed(
         code: str,
-        signals: tuple[tuple[int, float], ...] = GENTLE,
-        *,
-        group: bool = False,
-        grows: tuple[str, ...] = (),
-        **more: Any,
+        policy: StopPolicy | None = None,
+        timeout: float = 0,
+        journal: Path = Path("none"),
     ) -> str:
-        policy = {"signals": signals, "group": group, "grows": grows}
-        words = (str(recording.folder), python(code), policy, more)
-        argv = (sys.executable, "-c", TRACEKIT, *map(json.dumps, words))
-        with subprocess.Popen(argv, stdout=subprocess.PIPE) as tracekit:
-            assert tracekit.stdout is not None
-            pids.append(int(tracekit.stdout.readline()))
-            tracekit.kill()
+        tracekit = os.fork()
+        if not tracekit:
+            try:
+                die(python(code), policy or StopPolicy(GENTLE), timeout, journal)
+            finally:
+                os._exit(1)
+        os.waitpid(tracekit, 0)
+        pids.append(int((recording.folder / "pid").read_text()))
 
         def message() -> str:
             return recording.provenance().stages["record"].message
@@ -110,7 +99,7 @@ def kill(recording: Recording) -> Iterator[Kill]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_program_is_what_it_would_be_without_a_guardian(tmp_path: Path) -> None:
+def test_a_program_is_what_it_would_be_without_a_guardian(recording: Recording) -> None:
     code = (
         "import json\n"
         "mask = open('/proc/self/status').read().split('SigIgn:')[1].split()[0]\n"
@@ -118,7 +107,7 @@ def test_a_program_is_what_it_would_be_without_a_guardian(tmp_path: Path) -> Non
     )
     env = {"PATH": os.environ["PATH"], "ONE": "a=b", "LC_ALL": "C.UTF-8"}
     pipe = subprocess.PIPE
-    with Supervisor(tmp_path) as supervisor:
+    with Supervisor(recording.folder) as supervisor:
         argv = ("python3", "-I", "-S", "-c", PRELUDE + code)
         child = supervisor.start(argv, StopPolicy(), env=env, stdout=pipe, stderr=pipe)
         seen = json.loads(child.process.communicate()[0])
@@ -133,11 +122,10 @@ def test_a_program_is_what_it_would_be_without_a_guardian(tmp_path: Path) -> Non
     # What this process ignores, as a shell's background job does SIGQUIT, its children ignore too.
     ignored = Path("/proc/self/status").read_text().split("SigIgn:")[1].split()[0]
     assert seen[2] == ignored
+    assert recording.provenance().stages["record"].state == "running"  # the guardian says nothing
 
 
-def test_what_is_still_watched_is_stopped_at_the_end_and_what_was_forgotten_is_not(
-    tmp_path: Path,
-) -> None:
+def test_what_is_still_watched_is_stopped_at_the_end_and_nothing_else(tmp_path: Path) -> None:
     with Supervisor(tmp_path) as supervisor:
         watched = start(supervisor, "sleep", "60", policy=StopPolicy(GENTLE))
         forgotten = start(supervisor, "sleep", "60")
@@ -148,16 +136,14 @@ def test_what_is_still_watched_is_stopped_at_the_end_and_what_was_forgotten_is_n
     forgotten.wait()
 
 
-def test_a_program_is_asked_first_and_may_finish(
-    kill: Kill, recording: Recording, tmp_path: Path
-) -> None:
+def test_a_program_is_asked_first(kill: Kill, recording: Recording, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     code = (
         f"def save(*_):\n    time.sleep(0.3); open({str(saved)!r}, 'w').write('all'); sys.exit()\n"
         f"signal.signal(2, save)\n{WAIT}"
     )
-    assert kill(code, doing="xctrace: started") == (
-        "tracekit was ended before it could finish (xctrace: started); "
+    assert kill(code) == (
+        "tracekit was ended before it could finish (xctrace: saving); "
         "process PID ended after SIGINT"
     )
     assert saved.read_text() == "all"
@@ -174,9 +160,9 @@ def test_a_program_is_asked_first_and_may_finish(
     ],
 )
 def test_signals_come_after_the_time_that_was_noted_until_one_helps(
-    code: str, signals: Any, timeout: float, end: str, kill: Kill
+    code: str, signals: tuple[tuple[int, float], ...], timeout: float, end: str, kill: Kill
 ) -> None:
-    assert kill(code, signals, doing="xctrace: saving", timeout=timeout).endswith(end)
+    assert kill(code, StopPolicy(signals), timeout).endswith(end)
 
 
 def test_a_program_that_grows_is_waited_for(kill: Kill, tmp_path: Path) -> None:
@@ -187,7 +173,8 @@ def test_a_program_that_grows_is_waited_for(kill: Kill, tmp_path: Path) -> None:
         f"signal.signal(2, save)\n{WAIT}"
     )
     signals = ((int(signal.SIGINT), 0.8), *STEEP[1:])
-    assert kill(code, signals, grows=(str(bundle),)).endswith("ended after SIGINT")
+    policy = StopPolicy(signals, grows=(str(bundle),))
+    assert kill(code, policy).endswith("ended after SIGINT")
     assert len(bundle.read_text()) == 15 * len("more")
 
 
@@ -214,7 +201,7 @@ def test_what_a_program_started_ends_with_it_and_so_does_a_worker_that_says_who_
         f"while not os.path.exists({str(journal)!r}): time.sleep(0.01)\n"
         "time.sleep(0.2)\n"
     )
-    kill(code + WAIT, journal=str(journal))
+    kill(code + WAIT, journal=journal)
     for pid in (int(child.read_text()), json.loads(journal.read_text())["pid"]):
         until_gone(pid)
 
@@ -224,9 +211,7 @@ def guardians() -> list[psutil.Process]:
     return [child for child in children if "tracekit.record.supervisor" in child.cmdline()]
 
 
-def test_a_guardian_that_was_killed_is_reported_and_does_not_matter(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_guardian_that_dies_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with Supervisor(tmp_path) as supervisor:
         process = start(supervisor, "sleep", "60")
         until(guardians, "the guardian has its command line, which it has a moment after its start")

@@ -101,9 +101,7 @@ def test_results_have_units() -> None:
     }
 
 
-def test_of_a_very_long_output_the_end_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_long_output_the_end_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tracekit.record.throughput._MOST", len(GENERATED))
     file = tmp_path / "output.txt"
     file.write_text(GENERATED.replace("45.256", "11.111") + GENERATED)

@@ -96,9 +96,7 @@ def test_what_a_person_sees(
     golden(f"golden/{name}.txt", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
-def test_what_was_probed_just_now_is_shown_and_kept_where_it_can_be_and_says_something(
-    mac: Make, tmp_path: Path
-) -> None:
+def test_a_new_probe_is_kept_where_it_can_be_and_says_something(mac: Make, tmp_path: Path) -> None:
     assert examine(mac(), tmp_path, fresh=FOUND).capabilities == FOUND
     assert recall_probe(MACHINE, tmp_path) == FOUND
     (tmp_path / "file").touch()

@@ -123,9 +123,7 @@ def test_it_works_so_many_times_and_then_rests() -> None:
     assert "probe" not in {workload.name for workload in all_workloads()}
 
 
-def test_its_kernel_is_generated_over_floats(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_its_kernel_takes_floats(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Exporting traces the kernel, with the checks that MLX makes, and needs no GPU."""
     mx.export_function(str(tmp_path / "probe.mlxfn"), probe_work.launch, mx.array([0.5] * 4096))
     assert (tmp_path / "probe.mlxfn").stat().st_size > 0

@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from lxml import etree
 
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Process, Recording, save
@@ -26,16 +25,16 @@ from tracekit.tables.cache import to_put_away
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import Header, PutAway, note_put_away
 from tracekit.tables.tables import Tables
-from tracekit.tables.toc import TocRun, read_toc
+from tracekit.tables.toc import TocRun, TocTable, read_toc
 from tracekit.workload.journal import Journal, Phase, Specialization, StepMark, WorkloadReport
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
+WORK = Work(
+    tokens=16, bytes_read=300, bytes_unique=200, bytes_written=40, flops=2**40, dispatches=1
+)
 REPORT = WorkloadReport(
-    workload="paged",
     backend="metal",
-    model=Work(
-        tokens=16, bytes_read=300, bytes_unique=200, bytes_written=40, flops=2**40, dispatches=1
-    ),
+    model=WORK,
     phases=(Phase("prepare", 900, 1000), Phase("warm-up", 1000, 1500), Phase("steady", 1500, None)),
     steps=(StepMark("warm-up", 1010, 1020, 1400), StepMark("steady", 1500, 1510, 1900)),
     specializations=(Specialization("custom_kernel_paged_decode__x", 1020),),
@@ -160,22 +159,17 @@ def test_an_account_has_a_monitors_gauges_and_what_a_program_printed(
         assert report.results["generation_tokens_per_second"].value == 45.256
 
 
-def stepped(recording: Recording, backend: str) -> None:
-    """Leave a session and the journal of a worker with one step."""
-    recording.host_bundle.mkdir(parents=True)
-    known = {"pid": 7, "name": "python", "kind": "launched", "origin": 1000}
-    save(recording.host_session, known)
-    with closing(Journal(recording.journal_file)) as journal:
-        journal.write("about", workload="paged", backend=backend, thread=9)
-        journal.write("step", phase="steady", start=1100, submitted=1130, completed=1900)
-
-
 @pytest.mark.parametrize(
     ("backend", "channel"), [("cpu", "CPU"), ("metal", "metal, seen from the host")]
 )
 def test_a_step_is_a_submission_and_then_work(backend: str, channel: str, tmp_path: Path) -> None:
     recorder, recording = HostRecorder(), Recording(tmp_path / "run")
-    stepped(recording, backend)
+    recording.host_bundle.mkdir(parents=True)
+    session = {"pid": 7, "name": "python", "kind": "launched", "origin": 1000}
+    save(recording.host_session, session)
+    with closing(Journal(recording.journal_file)) as journal:
+        journal.write("about", workload="paged", backend=backend, thread=9)
+        journal.write("step", phase="steady", start=1100, submitted=1130, completed=1900)
     recording.host_samples.write_text('{"at":')  # cut, so that there are not two samples
     [said] = recorder.export(recording, quiet)
     assert said.startswith("The target ended before two samples were taken")
@@ -196,19 +190,11 @@ def test_a_step_is_a_submission_and_then_work(backend: str, channel: str, tmp_pa
 
 
 SESSION = Session(
-    pid=7,
-    name="python",
-    kind="launched",
-    arguments=("-m", "bench", "two words"),
-    origin=1_000_000_000,
-    started="2026-01-01T00:00:00.000+00:00",
-    end=3_500_000_000,
-    ended="2026-01-01T00:00:02.500+00:00",
-    end_reason="Target exited",
-    exit_status=0,
-    time_limit=10.0,
-    machine={"system": "Linux", "release": "6.1", "chip": "Fast & Furious"},
-)
+    pid=7, name="python", kind="launched", arguments=("-m", "bench", "two words"),
+    origin=1_000_000_000, started="2026-01-01T00:00:00.000+00:00", end=3_500_000_000,
+    ended="2026-01-01T00:00:02.500+00:00", end_reason="Target exited", exit_status=0,
+    time_limit=10.0, machine={"system": "Linux", "release": "6.1", "chip": "Fast & Furious"},
+)  # fmt: skip
 
 
 def toc_of(session: Session, path: Path, *, last: int = 0) -> TocRun:
@@ -219,19 +205,15 @@ def toc_of(session: Session, path: Path, *, last: int = 0) -> TocRun:
 
 def test_a_toc_says_what_was_recorded_and_that_the_host_did(tmp_path: Path) -> None:
     path = tmp_path / "toc.xml"
-    run = toc_of(SESSION, path)
-    assert run.target == Process(7, "python")
-    assert (run.duration, run.end_reason, run.time_limit) == (2.5, "Target exited", "10 seconds")
-    assert (run.recording_mode, run.template) == ("Host", "")
-    assert run.instruments_version == f"tracekit host recorder {version('tracekit')}"
-    assert (run.device["model"], run.device["os-version"]) == ("Fast & Furious", "Linux 6.1")
-    assert [table.schema for table in run.tables] == ["host-phases", "host-steps"]
-    process = etree.parse(path).find("run/info/target/process")
-    assert process is not None
-    assert dict(process.attrib) == {
-        "type": "launched", "arguments": "-m bench 'two words'", "return-exit-status": "0",
-        "termination-reason": "exit(0)", "name": "python", "pid": "7",
-    }  # fmt: skip
+    assert toc_of(SESSION, path) == TocRun(
+        1, {"platform": "Linux", "model": "Fast & Furious", "os-version": "Linux 6.1"},
+        target=Process(7, "python"), target_type="launched", arguments="-m bench 'two words'",
+        exit_status="0", termination_reason="exit(0)", duration=2.5,
+        start_date=SESSION.started, end_date=SESSION.ended, end_reason="Target exited",
+        instruments_version=f"tracekit host recorder {version('tracekit')}",
+        recording_mode="Host", time_limit="10 seconds", processes=(Process(7, "python"),),
+        tables=(TocTable(1, "host-phases"), TocTable(2, "host-steps")),
+    )  # fmt: skip
     killed = toc_of(replace(SESSION, exit_status=-9), path)
     assert (killed.exit_status, killed.termination_reason) == ("-9", "signal(9)")
     # one that was never closed lasts until the last moment known

@@ -117,7 +117,7 @@ def test_a_worker_that_still_waits_is_tried_again_and_one_that_was_let_go_has_a_
     assert recorded.targets[0].pid == report.pid
 
 
-def test_a_recorder_that_never_starts_lets_no_worker_go(
+def test_no_start_lets_no_worker_go(
     attach: Worker, scenario: Scenario, recording: Recording
 ) -> None:
     scenario(hang="announced")
@@ -127,27 +127,21 @@ def test_a_recorder_that_never_starts_lets_no_worker_go(
     assert (report.state, steady(report)) == ("interrupted", 0)
 
 
-def test_ctrl_c_while_the_worker_prepares(
-    attach: Worker, recording: Recording, told: list[str]
-) -> None:
+def test_ctrl_c_while_it_prepares(attach: Worker, recording: Recording, told: list[str]) -> None:
     impatient = interrupting("preparing the workload", told)
     with pytest.raises(KeyboardInterrupt):
         attach(prepare="time.sleep(600)", worker=WorkerTimeouts(leave=0.2), progress=impatient)
     assert not recording.bundle.exists()
 
 
-def test_ctrl_c_saves_what_was_recorded(
-    attach: Worker, recording: Recording, told: list[str]
-) -> None:
+def test_ctrl_c_saves_what_it_has(attach: Worker, recording: Recording, told: list[str]) -> None:
     recorded = attach(progress=interrupting("recording", told), repeats=None)
     assert (recorded.interrupted, recorded.failure) == (True, "")
     assert recording.bundle.is_dir()
     assert report_of(recording).complete
 
 
-def test_a_step_that_never_ends_is_killed_after_the_recording_is_saved(
-    attach: Worker, recording: Recording
-) -> None:
+def test_an_endless_step_is_killed_after_the_saving(attach: Worker, recording: Recording) -> None:
     step, timeouts = "time.sleep(600 if made > 8 else 0.002)", WorkerTimeouts(leave=0.3)
     recorded = attach(step=step, repeats=None, time_limit=0.2, worker=timeouts)
     assert recorded.failure == (

@@ -77,9 +77,7 @@ def test_lsof_is_believed_only_where_it_is_sure(said: Any, known: bool | None) -
 @pytest.mark.parametrize(
     ("text", "bytes_"), [(None, 10e9), ("", 10e9), ("2", 2e9), (" 0.5 ", 0.5e9), ("0", 0)]
 )
-def test_the_floor_is_ten_gigabytes_or_as_the_variable_says(
-    text: str | None, bytes_: float
-) -> None:
+def test_the_floor_is_10_gb_or_as_the_variable_says(text: str | None, bytes_: float) -> None:
     assert floor({} if text is None else {"TRACEKIT_DISK_FLOOR": text}) == bytes_
     for wrong in ("much", "-1", "nan", "inf", "10GB"):
         with pytest.raises(UsageError, match="TRACEKIT_DISK_FLOOR is"):
@@ -90,9 +88,7 @@ def test_the_floor_is_ten_gigabytes_or_as_the_variable_says(
     ("gigabytes", "short", "critical"),
     [(8.25, False, False), (8.26, True, False), (82.5, True, False), (82.6, True, True)],
 )
-def test_a_shortage_names_the_place_and_a_tenth_is_critical(
-    gigabytes: float, short: bool, critical: bool
-) -> None:
+def test_a_tenth_of_the_floor_is_critical(gigabytes: float, short: bool, critical: bool) -> None:
     disk = Premises(Path(), gigabytes * 1e9, lambda path: int(FREE[path]))
     said = disk.shortage(PLACES)
     assert said.startswith("8.2 GB are free where /staging lies, and ") is short

@@ -59,9 +59,7 @@ NO_XCODE = "Only the Command Line Tools are installed or selected"
         (2, "something new", "/X/xctrace version failed with exit code 2", ""),
     ],
 )  # fmt: skip
-def test_failures_quote_the_line_and_the_tool(
-    code: int, said: str, meaning: str, hint: str
-) -> None:
+def test_failures_quote_line_and_tool(code: int, said: str, meaning: str, hint: str) -> None:
     error = failure(Completed(("/X/xctrace", "version"), code, "", said))
     assert error.message.startswith(meaning)
     assert f"/X/xctrace version failed with exit code {code}:\n{said}" in error.message

@@ -39,7 +39,7 @@ def files(recording: Recording) -> set[str]:
     return {path.name for path in recording.exports.iterdir()}
 
 
-def test_tables_are_exported_one_a_file_and_one_that_fails_leaves_the_others_alone(
+def test_each_table_is_a_file_and_one_that_fails_harms_no_other(
     recording: Recording,
 ) -> None:
     told: list[str] = []

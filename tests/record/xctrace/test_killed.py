@@ -159,9 +159,7 @@ def test_what_a_killed_tracekit_had_measured_can_be_exported(
     assert opened.provenance.stages["record"].message.startswith("tracekit was ended before")
 
 
-def test_no_worker_of_the_host_recorder_outlives_tracekit(
-    start: Start, folder: Path, tmp_path: Path
-) -> None:
+def test_no_host_worker_outlives_tracekit(start: Start, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "naps.py").write_text(naps_that("time.sleep(0.01)"))
     naps = ("--workloads", str(tmp_path), "--workload", "naps", "--time-limit", "60s")
     process = start("--recorder", "host", *naps)

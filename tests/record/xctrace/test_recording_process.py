@@ -53,9 +53,7 @@ def escalation(*states: tuple[float, State], foreign: bool = False) -> Escalatio
         (((3, STARTED), (13, SAVING), (20, SAVED)), False, 45, 80),
     ],
 )
-def test_each_state_has_its_own_deadline(
-    states: Any, foreign: bool, grown: float | None, due: float
-) -> None:
+def test_deadlines_of_states(states: Any, foreign: bool, grown: float | None, due: float) -> None:
     made = escalation(*states, foreign=foreign)
     if grown is not None:
         made.grow(grown)
@@ -80,7 +78,7 @@ def test_a_state_that_is_reached_after_a_signal_has_its_full_time() -> None:
 
 
 @pytest.mark.parametrize(("done", "due"), [(8, 11), (32, 33)])
-def test_a_target_that_is_done_soon_ends_the_recording_and_delays_nothing(
+def test_a_target_that_is_done_ends_the_recording_and_delays_nothing(
     done: float, due: float
 ) -> None:
     made = escalation((3, STARTED))

@@ -24,6 +24,7 @@ SHADERS = {"shaderprofiler": False, "shaderprofilerinternal": False}
 SETTINGS = {**BOTH, "counterscounterprofile": 0, **SHADERS, "induced": 0, "enabled": False}
 OTHER = {"interval": 1000, "enabled": False, "type": "time profiler"}
 Values = dict[str, Any]
+Template = Callable[..., Path]
 
 
 def keyed(*dictionaries: Values) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def binary(plist: Any) -> bytes:
 
 
 @pytest.fixture
-def template(tmp_path: Path) -> Callable[..., Path]:
+def template(tmp_path: Path) -> Template:
     """Write a template file of some dictionaries or bytes, by default a small one."""
 
     def make(*content: Any) -> Path:
@@ -78,7 +79,7 @@ def template(tmp_path: Path) -> Callable[..., Path]:
 )
 def test_a_copy_differs_in_the_settings_alone(
     *, profile: int | None, shaders: bool | None, expected: Values,
-    template: Callable[..., Path], tmp_path: Path,
+    template: Template, tmp_path: Path,
 ) -> None:  # fmt: skip
     source, output = template(), tmp_path / "new" / "mine.tracetemplate"
     before = source.read_bytes()
@@ -92,7 +93,7 @@ def test_a_copy_differs_in_the_settings_alone(
     assert repr(made) == repr([SETTINGS | expected, OTHER])  # True is not 1 here
 
 
-def test_a_setting_in_several_places_is_changed_in_all(template: Callable[..., Path]) -> None:
+def test_a_setting_in_several_places_is_changed_in_all(template: Template) -> None:
     found = read_template(template(BOTH, {**BOTH, "counterprofile": 3}))
     changes = found.changes(dict.fromkeys(BOTH, 13))
     assert [change.before for change in changes] == [0, 0, 3, 0]
@@ -109,9 +110,7 @@ def test_a_setting_in_several_places_is_changed_in_all(template: Callable[..., P
         ({}, "no archived dictionary has the key counterprofile"),
     ],
 )
-def test_an_unknown_structure_is_left_alone(
-    root: Any, why: str, template: Callable[..., Path]
-) -> None:
+def test_an_unknown_structure_is_left_alone(root: Any, why: str, template: Template) -> None:
     with pytest.raises(InputError, match=why) as caught:
         read_template(template(root)).changes(dict.fromkeys(BOTH, 13))
     assert "File > Save As Template" in caught.value.hint
@@ -127,8 +126,8 @@ def test_an_unknown_structure_is_left_alone(
         ([{"counterprofile": True}], None),
     ],
 )
-def test_a_template_tells_which_profile_it_asks_for(
-    root: list[Values], expected: int | None, template: Callable[..., Path]
+def test_the_profile_asked_for(
+    root: list[Values], expected: int | None, template: Template
 ) -> None:
     assert read_template(template(*root)).counter_profile() == expected
 
@@ -154,14 +153,12 @@ def archived(*objects: Any) -> bytes:
         (archived({"NS.keys": [UID(1)]}), "dictionary 3 has no lists"),
     ],
 )
-def test_what_is_no_template_is_refused(
-    content: bytes, why: str, template: Callable[..., Path]
-) -> None:
+def test_what_is_no_template_is_refused(content: bytes, why: str, template: Template) -> None:
     with pytest.raises(InputError, match=why):
         list(read_template(template(content)).entries())
 
 
-def test_damage_anywhere_is_a_sentence_or_does_no_harm(template: Callable[..., Path]) -> None:
+def test_damage_anywhere_is_a_sentence_or_does_no_harm(template: Template) -> None:
     content, refused = binary(keyed(BOTH)), 0
     for place in range(len(content)):
         damaged = bytearray(content)
@@ -173,9 +170,7 @@ def test_damage_anywhere_is_a_sentence_or_does_no_harm(template: Callable[..., P
     assert refused > len(content) / 10
 
 
-def test_a_draft_that_makes_no_sense_is_refused(
-    template: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_draft_that_makes_no_sense_is_refused(template: Template, tmp_path: Path) -> None:
     source, link = template(), tmp_path / "link.tracetemplate"
     link.symlink_to(tmp_path / "nowhere")
     for output, profile, why in (
@@ -221,7 +216,7 @@ def test_templates_are_found_by_their_exact_name(tmp_path: Path) -> None:
         ({"templates": "Blank, Metal System Trace\n"}, "Metal GPU Counters", False),
     ],
 )
-def test_an_overview_is_what_xctrace_lists(
+def test_what_xctrace_lists(
     said: dict[str, str], counters: str, metal: bool, tmp_path: Path
 ) -> None:
     found = overview(xcode(**said), tmp_path)

@@ -1,12 +1,12 @@
 """Subcommands: their command lines, and what is read from their answers."""
 
 import logging
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from recording_fakes import Scenario
 from tracekit.base.errors import ToolError
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.tool import Timeouts, Version, Xctrace, find_xctrace, locate
@@ -103,18 +103,14 @@ def test_an_export_that_is_not_ready_alone_is_tried_again(
     assert output.exists() is not bool(error)
 
 
-def test_nothing_is_started_where_there_is_no_xcrun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_xcrun_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     run = Answers(("/X/xctrace", "", 0))
     assert find_xctrace(run) is None
     assert run.asked == []
 
 
-def test_why_it_cannot_be_used_is_logged(
-    scenario: Callable[..., None], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_why_it_fails_is_logged(scenario: Scenario, caplog: pytest.LogCaptureFixture) -> None:
     scenario(toolchain="licence")
     reason = "The licence of Xcode has not been accepted"
     with caplog.at_level(logging.WARNING):

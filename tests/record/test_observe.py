@@ -1,11 +1,16 @@
-"""What a recorder is asked to do, by method and recorder."""
+"""What a recorder is asked to do, and what is kept beside a recording: readings and results."""
 
+import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+from fake_macmon import install_macmon
+from tracekit import pipeline
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.host.recorder import HostRecorder
@@ -62,3 +67,45 @@ def test_programs_and_processes_are_taken_as_they_are(recorder: Any, tmp_path: P
     assert process == Request(Attach(7), 3)
     assert journal_of(process.target) is None
     assert not recording.spec_file.exists()
+
+
+TESTS = [
+    {"n_prompt": 512, "n_gen": 0, "avg_ts": 711.25, "stddev_ts": 14.5},
+    {"n_prompt": 0, "n_gen": 128, "avg_ts": 61.5, "stddev_ts": 0.5},
+]
+
+
+@pytest.mark.processes
+def test_a_programs_output_and_a_monitor_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, program = tmp_path / "bin", tmp_path / "llama_bench.py"
+    install_macmon(folder)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    program.write_text(f"import time\ntime.sleep(1)\nprint({json.dumps(TESTS)!r}, flush=True)\n")
+    command = (sys.executable, str(program))
+    recording = pipeline.record(Plan(command=command, recorder="host", output=tmp_path / "run"))
+    pipeline.export(recording)
+    assert not psutil.pid_exists(int((folder / "pid").read_text()))
+    gauges = pipeline.tables_of(recording)["gauges"]
+    assert set(gauges["source"]) == {"macmon"}
+    powers = gauges[gauges["name"] == "gpu_power"]
+    assert (powers["value"] == 17.25).all()
+    assert powers["time"].is_monotonic_increasing
+    assert 0 <= powers["time"].min() < powers["time"].max() < 60e9  # on the recording's time
+    assert json.loads(recording.output_file.read_text()) == TESTS
+    result = pipeline.analyze(recording)
+    known = {found.name: found for found in (*result.metrics, *result.results)}
+    names = ("pp512_tokens_per_second", "tg128_tokens_per_second_stddev", "gpu_clock_p50")
+    assert [known[name].value for name in names] == [711.25, 0.5, 1.398e9]
+    heat = known["thermal_pressure_worst"].reason
+    assert heat.startswith("macmon, which was read, does not tell thermal_pressure")
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has ioreg")
+def test_a_monitor_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
+    plan = Plan(command=("true",), recorder="host", output=tmp_path / "run", telemetry="ioreg")
+    recording = pipeline.record(plan)
+    (told,) = [text for text in recording.provenance().warnings if "ioreg" in text]
+    assert told.startswith("ioreg tells of GPUs on macOS only;")
