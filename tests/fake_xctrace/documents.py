@@ -56,18 +56,57 @@ Row = list[Cell | str | None]
 
 
 def toc(state: dict[str, Any]) -> str:
-    tables = "".join(f'            <table{more} schema="{schema}"/>\n' for schema, more in _TABLES)
-    return (
-        '<?xml version="1.0"?>\n\n<trace-toc>\n    <run number="1">\n        <info>\n'
-        "            <target>\n"
-        '                <device platform="macOS" model="MacBook Air" name="Test Mac" '
-        'os-version="26.3.1 (25D2128)" uuid="00000000-0000-0000-0000-000000000000"/>\n'
-        f"                {_target(state)}\n            </target>\n"
-        f"            <summary>\n{_summary(state)}            </summary>\n        </info>\n"
-        f"        <processes>{_listed_processes(state)}\n        </processes>\n"
-        f"        <data>\n{tables}        </data>\n        <tracks/>\n"
-        "    </run>\n</trace-toc>\n"
+    target, limit = state["target"], state["limit"]
+    process, processes = "<all-processes/>", list[tuple[str, int]]()
+    started, ended, version = "", "", ""
+    if target is not None:
+        started, ended, version = state["started"], state["ended"], state["version"]
+        processes = [("kernel", 0), WINDOW_SERVER, (target["name"], target["pid"])]
+        end = ""
+        if target["type"] == "launched":
+            end = f' return-exit-status="{target["status"]}" termination-reason="{target["why"]}"'
+        name = _quoted(target["name"])
+        process = f'<process type="{target["type"]}" name={name} pid="{target["pid"]}"{end}/>'
+    asked = state["counter_set"] != "(null)" or "Metal GPU Counters" in state["instruments"]
+    listed = "".join(
+        f'<process name={_quoted(name)} pid="{pid}" path="/"/>' for name, pid in processes
     )
+    tables = "".join(f'<table{more} schema="{schema}"/>' for schema, more in _TABLES)
+    return f"""<?xml version="1.0"?>
+
+<trace-toc>
+    <run number="1">
+        <info>
+            <target>
+                <device platform="macOS" model="MacBook Air" name="Test Mac" \
+os-version="26.3.1 (25D2128)" uuid="00000000-0000-0000-0000-000000000000"/>
+                {process}
+            </target>
+            <summary>
+                <start-date>{started}</start-date>
+                <end-date>{ended}</end-date>
+                <duration>{state["duration"]:.6f}</duration>
+                <end-reason>{state["reason"]}</end-reason>
+                <instruments-version>{version}</instruments-version>
+                <template-name>{_escape(state["template"])}</template-name>
+                <recording-mode>Deferred</recording-mode>
+                <time-limit>{f"{limit:g} seconds" if limit else "12 hours"}</time-limit>
+                <intruments-recording-settings>
+                    <instrument name="Metal {"GPU Counters" if asked else "Application"}"><array>
+                        <dictionary><key name="GPU">
+                            <value>Counter Set: {_escape(state["counter_set"])}</value>
+                            <value>Shader Timeline: {"Enabled" if asked else "Disabled"}</value>
+                        </key></dictionary>
+                    </array></instrument>
+                </intruments-recording-settings>
+            </summary>
+        </info>
+        <processes>{listed}</processes>
+        <data>{tables}</data>
+        <tracks/>
+    </run>
+</trace-toc>
+"""
 
 
 def table(state: dict[str, Any], scenario: Scenario, schema: str, place: int) -> str | None:
@@ -78,63 +117,6 @@ def table(state: dict[str, Any], scenario: Scenario, schema: str, place: int) ->
     columns = COLUMNS.get(schema, "").split()
     rows = _rows(state, scenario, schema)
     return _encoded(schema, columns, rows, numbers[max(place, 1) - 1])
-
-
-def _target(state: dict[str, Any]) -> str:
-    target = state["target"]
-    if target is None:
-        return "<all-processes/>"
-    end = ""
-    if target["type"] == "launched":
-        end = f' return-exit-status="{target["status"]}" termination-reason="{target["why"]}"'
-    name = _quoted(target["name"])
-    return f'<process type="{target["type"]}" name={name} pid="{target["pid"]}"{end}/>'
-
-
-def _summary(state: dict[str, Any]) -> str:
-    empty = state["target"] is None and not state["duration"]
-    limit = state["limit"]
-    entries = {
-        "start-date": "" if empty else state["started"],
-        "end-date": "" if empty else state["ended"],
-        "duration": f"{state['duration']:.6f}",
-        "end-reason": state["reason"],
-        "instruments-version": "" if empty else state["version"],
-        "template-name": state["template"],
-        "recording-mode": "Deferred",
-        "time-limit": f"{limit:g} seconds" if limit else "12 hours",
-    }
-    lines = "".join(
-        f"                <{tag}>{_escape(text)}</{tag}>\n" for tag, text in entries.items()
-    )
-    return lines + _settings(state)
-
-
-def _settings(state: dict[str, Any]) -> str:
-    asked = state["counter_set"] != "(null)" or "Metal GPU Counters" in state["instruments"]
-    instrument = "Metal GPU Counters" if asked else "Metal Application"
-    counters = state["counter_set"]
-    return (
-        "                <intruments-recording-settings>\n"
-        f'                    <instrument name="{instrument}"><array><dictionary>\n'
-        '                        <key name="GPU">\n'
-        f"                            <value>Counter Set: {_escape(counters)}</value>\n"
-        f"                            <value>Shader Timeline: "
-        f"{'Enabled' if asked else 'Disabled'}</value>\n"
-        "                        </key>\n"
-        "                    </dictionary></array></instrument>\n"
-        "                </intruments-recording-settings>\n"
-    )
-
-
-def _listed_processes(state: dict[str, Any]) -> str:
-    target = state["target"]
-    if target is None:
-        return ""
-    known = [("kernel", 0), WINDOW_SERVER, (target["name"], target["pid"])]
-    return "".join(
-        f'\n            <process name={_quoted(name)} pid="{pid}" path="/"/>' for name, pid in known
-    )
 
 
 def _rows(state: dict[str, Any], scenario: Scenario, schema: str) -> list[Row]:

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +12,9 @@ import time
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, Any
 
+import documents
 import texts
 from arguments import Arguments, RefusalError, check, parse
 from scenario import Scenario
@@ -185,9 +187,7 @@ class Recording:
             "counter_rows": counter_set != "(null)",
         }
         if self.scenario["packages"]:
-            import real_bundle  # noqa: PLC0415  it imports what takes long to import
-
-            real_bundle.write(self.bundle, state, self.scenario)
+            _write_real_bundle(self.bundle, state, self.scenario)
             return
         (self.bundle / "form.template").write_text(json.dumps(state))
 
@@ -234,3 +234,26 @@ def _name_of(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return "unknown"
+
+
+def _write_real_bundle(bundle: Path, state: dict[str, Any], scenario: Scenario) -> None:
+    """Write a bundle of the real layout, of what is exported, in place of what is there.
+
+    The scenario's "packages" are folders to import the tests' writer of bundles from.
+    """
+    sys.path += scenario["packages"]
+    from bundle_writer import write_bundle  # noqa: PLC0415  the path is made above
+    from bundle_writer.from_exports import tables_of_exports  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(dir=bundle.parent) as folder:
+        exports, made = Path(folder) / "exports", Path(folder) / "made.trace"
+        exports.mkdir()
+        (exports / "toc.xml").write_text(documents.toc(state))
+        for schema in documents.COLUMNS:
+            text = documents.table(state, scenario, schema, 1)
+            (exports / f"{schema}.xml").write_text(text or "")
+        converted = tables_of_exports(exports)
+        write_bundle(made, converted.tables, info=converted.info)
+        shutil.rmtree(bundle)
+        made.rename(bundle)
+    (bundle / "state.json").write_text(json.dumps(state))

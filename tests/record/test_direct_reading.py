@@ -282,22 +282,20 @@ def test_a_table_has_the_form_of_its_columns_whatever_its_number_rows_and_attrib
     assert len({shape(store) for store in (STORE, *others)}) == 5
 
 
-@pytest.mark.parametrize(
-    ("rows", "difference", "known"), [(5, "", True), (0, "", False), (0, "no", True)]
-)
-def test_comparing_no_rows_says_nothing_of_rows(rows: int, difference: str, known: bool) -> None:
-    checked = Checked("t", rows, "now", difference)
-    memory = Memory("17C529", {shape(STORE): checked})
-    assert memory.of(STORE) == (checked if known else None)
-    assert memory.of(EMPTY) == checked
-    assert memory.difference(STORE) == difference
-    assert memory.of(replace(STORE, schema="u")) is None
+def test_comparing_no_rows_says_nothing_of_rows() -> None:
+    for rows, difference, is_known in ((5, "", True), (0, "", False), (0, "no", True)):
+        checked = Checked("t", rows, "now", difference)
+        memory = Memory("17C529", {shape(STORE): checked})
+        assert memory.of(STORE) == (checked if is_known else None)
+        assert memory.of(EMPTY) == checked
+        assert memory.difference(STORE) == difference
+        assert memory.of(replace(STORE, schema="u")) is None
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"build": "17C529", "format": 2}'])
-def test_what_cannot_be_read_is_forgotten(tmp_path: Path, content: str) -> None:
-    (tmp_path / "direct-reading-17C529.json").write_text(content)
-    assert recall("17C529", tmp_path) == Memory("17C529")
+def test_what_cannot_be_read_is_forgotten(tmp_path: Path) -> None:
+    for content in ("{", "[]", '{"build": "17C529", "format": 2}'):
+        (tmp_path / "direct-reading-17C529.json").write_text(content)
+        assert recall("17C529", tmp_path) == Memory("17C529")
 
 
 def with_toc(folder: Path, table: Table) -> Recording:

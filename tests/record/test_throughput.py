@@ -24,25 +24,23 @@ def text(*tests: dict[str, Any]) -> str:
 WHOLE = text(PROMPT, DECODE)
 
 
-@pytest.mark.parametrize(
-    ("output", "names"),
-    [
-        (text(DECODE), ["tg128"]),
-        (text({**DECODE, "n_prompt": 512}), ["pp512+tg128"]),
-        (text({**DECODE, "n_depth": 4096}), ["tg128@d4096"]),
-        ("".join(json.dumps(test) + "\n" for test in (PROMPT, DECODE)), ["pp512", "tg128"]),
-        (text(PROMPT, {**PROMPT, "n_threads": 4}), ["pp512_n_threads=12", "pp512_n_threads=4"]),
-        (text(PROMPT, {**PROMPT, "avg_ts": 1.0}), ["pp512", "pp512_2"]),
-        (WHOLE[: WHOLE.index('"n_gen": 128')], ["pp512"]),  # cut short
-        (f"warming up [1/2]\n{WHOLE}done\n", ["pp512", "tg128"]),
-        ("| model | size | t/s |\n", []),
-        (text({**PROMPT, "avg_ts": "fast"}), []),
-        ("[" * 100 + "\n", []),
-    ],
-)
-def test_tests_are_called_as_llama_bench_calls_them(output: str, names: list[str]) -> None:
-    found = [name for name in read_llama_bench(output) if name.endswith("_per_second")]
-    assert found == [f"{name}_tokens_per_second" for name in names]
+def test_tests_are_called_as_llama_bench_calls_them() -> None:
+    cases = {
+        text(DECODE): ["tg128"],
+        text({**DECODE, "n_prompt": 512}): ["pp512+tg128"],
+        text({**DECODE, "n_depth": 4096}): ["tg128@d4096"],
+        "".join(json.dumps(test) + "\n" for test in (PROMPT, DECODE)): ["pp512", "tg128"],
+        text(PROMPT, {**PROMPT, "n_threads": 4}): ["pp512_n_threads=12", "pp512_n_threads=4"],
+        text(PROMPT, {**PROMPT, "avg_ts": 1.0}): ["pp512", "pp512_2"],
+        WHOLE[: WHOLE.index('"n_gen": 128')]: ["pp512"],  # cut short
+        f"warming up [1/2]\n{WHOLE}done\n": ["pp512", "tg128"],
+        "| model | size | t/s |\n": [],
+        text({**PROMPT, "avg_ts": "fast"}): [],
+        "[" * 100 + "\n": [],
+    }
+    for output, names in cases.items():
+        found = [name for name in read_llama_bench(output) if name.endswith("_per_second")]
+        assert found == [f"{name}_tokens_per_second" for name in names]
 
 
 GENERATED = """\
@@ -67,23 +65,21 @@ PROMPTS, TOKENS = "prompt_tokens_per_second", "generation_tokens_per_second"
 PEAK = "mlx_peak_memory"
 
 
-@pytest.mark.parametrize(
-    ("output", "values"),
-    [
-        (SEVERAL, {PROMPTS: 200.0, TOKENS: 20.0, PEAK: 3e9, "generations_measured": 3.0}),
-        (TRIALS + AVERAGES, {PROMPTS: 905.0, TOKENS: 45.5, PEAK: 15.25e9}),
-        (TRIALS, {TOKENS: 46.0, PEAK: 15.5e9, "trials_measured": 3.0}),
-        ("Prompt: what is a page?\n", {}),
-        ("He said: Generation: 12 tokens, 3.0 tokens-per-sec\n", {}),
-        ("Peak memory: 15.344 GB\n", {}),
-        ("Trial 1:  accuracy=0.900\n", {}),
-        (AVERAGES, {}),
-    ],
-)
-def test_what_mlx_lm_says_at_its_end_is_read(output: str, values: dict[str, float]) -> None:
-    found = read_mlx_lm(output)
-    assert {name: found[name].value for name in values} == values
-    assert bool(found) is bool(values)
+def test_what_mlx_lm_says_at_its_end_is_read() -> None:
+    cases = {
+        SEVERAL: {PROMPTS: 200.0, TOKENS: 20.0, PEAK: 3e9, "generations_measured": 3.0},
+        TRIALS + AVERAGES: {PROMPTS: 905.0, TOKENS: 45.5, PEAK: 15.25e9},
+        TRIALS: {TOKENS: 46.0, PEAK: 15.5e9, "trials_measured": 3.0},
+        "Prompt: what is a page?\n": {},
+        "He said: Generation: 12 tokens, 3.0 tokens-per-sec\n": {},
+        "Peak memory: 15.344 GB\n": {},
+        "Trial 1:  accuracy=0.900\n": {},
+        AVERAGES: {},
+    }
+    for output, values in cases.items():
+        found = read_mlx_lm(output)
+        assert {name: found[name].value for name in values} == values
+        assert bool(found) is bool(values)
 
 
 def test_results_have_units() -> None:

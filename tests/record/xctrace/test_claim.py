@@ -59,41 +59,42 @@ def test_a_staging_file_that_is_or_may_be_open_stays(known: bool | None, tmp_pat
     assert mine.exists()
 
 
-@pytest.mark.parametrize(
-    ("said", "known"),
-    [
-        ((0, "123\n"), True),
-        ((1, "123\n"), True),
-        ((1,), False),
-        ((0,), None),
-        ((1, "", "lsof: WARNING: cannot look"), None),
-        ((2, "", "lsof: unknown option"), None),
-    ],
-)
-def test_lsof_is_believed_only_where_it_is_sure(said: Any, known: bool | None) -> None:
-    assert opened(Path("/a"), lambda argv, _: Completed(argv, *said)) is known
+def test_lsof_is_believed_only_where_it_is_sure() -> None:
+    cases: dict[tuple[Any, ...], bool | None] = {
+        (0, "123\n"): True,
+        (1, "123\n"): True,
+        (1,): False,
+        (0,): None,
+        (1, "", "lsof: WARNING: cannot look"): None,
+        (2, "", "lsof: unknown option"): None,
+    }
+
+    def asked(*said: Any) -> bool | None:
+        return opened(Path("/a"), lambda argv, _: Completed(argv, *said))
+
+    assert {said: asked(*said) for said in cases} == cases
 
 
-@pytest.mark.parametrize(
-    ("text", "bytes_"), [(None, 10e9), ("", 10e9), ("2", 2e9), (" 0.5 ", 0.5e9), ("0", 0)]
-)
-def test_the_floor_is_10_gb_or_as_the_variable_says(text: str | None, bytes_: float) -> None:
-    assert floor({} if text is None else {"TRACEKIT_DISK_FLOOR": text}) == bytes_
+def test_the_floor_is_10_gb_or_as_the_variable_says() -> None:
+    cases = {"": 10e9, "2": 2e9, " 0.5 ": 0.5e9, "0": 0}
+    assert {text: floor({"TRACEKIT_DISK_FLOOR": text}) for text in cases} == cases
+    assert floor({}) == 10e9
     for wrong in ("much", "-1", "nan", "inf", "10GB"):
         with pytest.raises(UsageError, match="TRACEKIT_DISK_FLOOR is"):
             floor({"TRACEKIT_DISK_FLOOR": wrong})
 
 
-@pytest.mark.parametrize(
-    ("gigabytes", "short", "critical"),
-    [(8.25, False, False), (8.26, True, False), (82.5, True, False), (82.6, True, True)],
-)
-def test_a_tenth_of_the_floor_is_critical(gigabytes: float, short: bool, critical: bool) -> None:
-    disk = Premises(Path(), gigabytes * 1e9, lambda path: int(FREE[path]))
-    said = disk.shortage(PLACES)
-    assert said.startswith("8.2 GB are free where /staging lies, and ") is short
-    assert bool(said) is short
-    assert disk.critical(PLACES) is critical
+def test_a_tenth_of_the_floor_is_critical() -> None:
+    said = "8.2 GB are free where /staging lies, and {} GB must stay free"
+    cases = {
+        8.25: ("", False),
+        8.26: (said.format("8.26"), False),
+        82.5: (said.format("82.5"), False),
+        82.6: (said.format("82.6"), True),
+    }
+    for gigabytes, expected in cases.items():
+        disk = Premises(Path(), gigabytes * 1e9, lambda path: int(FREE[path]))
+        assert (disk.shortage(PLACES), disk.critical(PLACES)) == expected
 
 
 RECORDING = Rival(17, "xctrace", "ada", 1_795_000_000.0, ("/X/xctrace", "record"))

@@ -72,33 +72,25 @@ def run_of(*settings: str, tables: tuple[str, ...] = ()) -> TocRun:
     return TocRun(1, tables=listed, settings={"Metal Application": settings})
 
 
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [
-        ("Counter Set: Performance Limiters", "Performance Limiters"),
-        ("Counter Set: (null)", ""),
-        ("Counter Set: ", ""),
-        ("Shader Timeline: Disabled", ""),
-    ],
-)
-def test_the_counter_set_stands_in_the_toc(setting: str, expected: str) -> None:
-    assert counter_set(run_of("Other: 1", setting)) == expected
+NAMED, UNNAMED = run_of("Other: 1", "Counter Set: Limiters"), run_of("Counter Set: (null)")
 
 
-@pytest.mark.parametrize(
-    ("selection", "said"),
-    [
-        (Selection("T", adds_counters=True), "GPU counters are not available on this chip"),
-        (Selection("/t", own_counters=True), "GPU counters are not available on this chip"),
-        (Selection("/t", own_counters=None), "the template /t switches no set of them on"),
-        (Selection("T"), ""),
-    ],
-)
-def test_a_set_that_was_asked_for_and_is_not_named_is_said(selection: Selection, said: str) -> None:
-    warnings = counter_warnings(selection, run_of("Counter Set: (null)"))
-    assert said in "".join(warnings)
-    assert len(warnings) == bool(said)
-    assert counter_warnings(selection, run_of("Counter Set: Performance Limiters")) == ()
+def test_the_counter_set_stands_in_the_toc() -> None:
+    runs = (NAMED, UNNAMED, run_of("Counter Set: "), run_of("Shader Timeline: Disabled"))
+    assert [counter_set(run) for run in runs] == ["Limiters", "", "", ""]
+
+
+def test_a_set_that_was_asked_for_and_is_not_named_is_said() -> None:
+    cases = {
+        Selection("T", adds_counters=True): "GPU counters are not available on this chip",
+        Selection("/t", own_counters=True): "GPU counters are not available on this chip",
+        Selection("/t", own_counters=None): "the template /t switches no set of them on",
+    }
+    for selection, words in cases.items():
+        [said] = counter_warnings(selection, UNNAMED)
+        assert words in said
+        assert counter_warnings(selection, NAMED) == ()
+    assert counter_warnings(Selection("T"), UNNAMED) == ()
 
 
 @pytest.mark.parametrize(
@@ -118,5 +110,5 @@ def test_a_promise_of_counters_is_kept_by_either_table(
     found = " ".join(lacking(run_of("Counter Set: A", tables=tables), filled, empty))
     assert said in found
     assert bool(found) is bool(said)
-    unset = replace(run_of("Counter Set: (null)"), tables=run_of(tables=tables).tables)
+    unset = replace(UNNAMED, tables=run_of(tables=tables).tables)
     assert len(list(lacking(unset, filled, empty))) == (WORK not in tables)

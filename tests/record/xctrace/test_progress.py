@@ -3,8 +3,6 @@
 from functools import reduce
 from pathlib import Path
 
-import pytest
-
 from tracekit.record.xctrace.progress import Account, State, Tail, hear_complaint, hear_output
 
 ANNOUNCED = "Starting recording with the Metal System Trace template. Attaching to: Probe (27364)."
@@ -20,35 +18,25 @@ def heard(*lines: str) -> Account:
     return reduce(hear_output, lines, Account())
 
 
-@pytest.mark.parametrize(
-    ("lines", "state", "foreign"),
-    [
-        *((LINES[:count], State(count), False) for count in range(6)),
-        ((*LINES[:4], f"{SAVED}."), State.SAVED, False),
-        ((*LINES, ANNOUNCED, "", "x"), State.SAVED, False),
-        (("Aufzeichnung beginnt.",), State.ANNOUNCED, True),
-        (("Aufzeichnung beginnt.", "Ctrl-C beendet."), State.STARTED, True),
-        (("eins", "zwei", "drei", "vier", "fünf", "sechs"), State.STARTED, True),
-        (("A privacy notice.", "It has two lines.", ANNOUNCED), State.ANNOUNCED, False),
-    ],
-)
-def test_lines_are_states(lines: tuple[str, ...], state: State, foreign: bool) -> None:
-    account = heard(*lines)
-    assert (account.state, account.foreign) == (state, foreign)
+def test_lines_are_states() -> None:
+    cases = {
+        **{LINES[:count]: (State(count), False) for count in range(6)},
+        (*LINES[:4], f"{SAVED}."): (State.SAVED, False),
+        (*LINES, ANNOUNCED, "", "x"): (State.SAVED, False),
+        ("Aufzeichnung beginnt.",): (State.ANNOUNCED, True),
+        ("Aufzeichnung beginnt.", "Ctrl-C beendet."): (State.STARTED, True),
+        ("eins", "zwei", "drei", "vier", "fünf", "sechs"): (State.STARTED, True),
+        ("A privacy notice.", "It has two lines.", ANNOUNCED): (State.ANNOUNCED, False),
+    }
+    accounts = {lines: heard(*lines) for lines in cases}
+    assert {lines: (got.state, got.foreign) for lines, got in accounts.items()} == cases
 
 
-@pytest.mark.parametrize(
-    ("line", "stopped"),
-    [
-        (LIMIT, True),
-        (EXITED, False),
-        ("Stopping recording...", True),
-        ("Stopping recording…", True),
-    ],
-)
-def test_the_first_line_says_why_it_stopped(line: str, stopped: bool) -> None:
-    account = heard(ANNOUNCED, STARTED, line, EXITED, LIMIT)
-    assert (account.stop_line, account.stopped) == (line, stopped)
+def test_the_first_line_says_why_it_stopped() -> None:
+    cases = {LIMIT: True, EXITED: False, "Stopping recording...": True, "Stopping recording…": True}
+    for line, stopped in cases.items():
+        account = heard(ANNOUNCED, STARTED, line, EXITED, LIMIT)
+        assert (account.stop_line, account.stopped) == (line, stopped)
 
 
 def test_errors_are_heard_once_each() -> None:

@@ -100,36 +100,28 @@ def test_a_setting_in_several_places_is_changed_in_all(template: Template) -> No
     assert plain(found.changed(changes)) == [dict.fromkeys(BOTH, 13)] * 2
 
 
-@pytest.mark.parametrize(
-    ("root", "why"),
-    [
+def test_an_unknown_structure_is_left_alone(template: Template) -> None:
+    for root, why in (
         ({"counterprofile": 0}, "no archived dictionary has the key counterprofileinternal"),
         ({**BOTH, "counterprofile": "3"}, "'3', not a whole number"),
         ({**BOTH, "counterprofile": 3.0}, "3.0, not a whole number"),
         ({**BOTH, "counterprofile": False}, "False, not a whole number"),
         ({}, "no archived dictionary has the key counterprofile"),
-    ],
-)
-def test_an_unknown_structure_is_left_alone(root: Any, why: str, template: Template) -> None:
-    with pytest.raises(InputError, match=why) as caught:
-        read_template(template(root)).changes(dict.fromkeys(BOTH, 13))
-    assert "File > Save As Template" in caught.value.hint
+    ):
+        with pytest.raises(InputError, match=why) as caught:
+            read_template(template(root)).changes(dict.fromkeys(BOTH, 13))
+        assert "File > Save As Template" in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("root", "expected"),
-    [
-        ([BOTH], 0),
-        ([{**BOTH, "counterprofile": 13}], 13),
-        ([{"a": 1}], None),
-        ([{"counterprofile": 3}, {"counterprofile": 13}], None),
-        ([{"counterprofile": True}], None),
-    ],
-)
-def test_the_profile_asked_for(
-    root: list[Values], expected: int | None, template: Template
-) -> None:
-    assert read_template(template(*root)).counter_profile() == expected
+def test_the_profile_asked_for(template: Template) -> None:
+    for expected, *root in (
+        (0, BOTH),
+        (13, {**BOTH, "counterprofile": 13}),
+        (None, {"a": 1}),
+        (None, {"counterprofile": 3}, {"counterprofile": 13}),
+        (None, {"counterprofile": True}),
+    ):
+        assert read_template(template(*root)).counter_profile() == expected
 
 
 def archived(*objects: Any) -> bytes:

@@ -43,21 +43,19 @@ def tool(run: Answers) -> Xctrace:
     return Xctrace("/X/xctrace", run, Timeouts(pauses=(0, 0)))
 
 
-@pytest.mark.parametrize(
-    ("text", "build", "xcode"),
-    [
-        ("xctrace version 26.0 (17C529)", "17C529", 26),
-        ("xctrace version 16.0 (17F113)", "17F113", 26),
-        ("xctrace version 16.0 (16C5032a)", "16C5032a", 16),
-        ("xctrace version 13.2", "", None),
-        ("nonsense (beta)", "beta", None),
-    ],
-)
-def test_a_version_is_known_by_its_build(text: str, build: str, xcode: int | None) -> None:
-    run = Answers((f"{text}\n", "", 0))
-    version = tool(run).version
-    assert (version, version.xcode) == (Version(text, build), xcode)
-    assert run.asked == [("/X/xctrace", "version")]
+def test_a_version_is_known_by_its_build() -> None:
+    cases = {
+        "xctrace version 26.0 (17C529)": ("17C529", 26),
+        "xctrace version 16.0 (17F113)": ("17F113", 26),
+        "xctrace version 16.0 (16C5032a)": ("16C5032a", 16),
+        "xctrace version 13.2": ("", None),
+        "nonsense (beta)": ("beta", None),
+    }
+    for text, (build, xcode) in cases.items():
+        run = Answers((f"{text}\n", "", 0))
+        version = tool(run).version
+        assert (version, version.xcode) == (Version(text, build), xcode)
+        assert run.asked == [("/X/xctrace", "version")]
 
 
 def test_flags_are_looked_for_in_the_help_asked_once() -> None:
