@@ -15,14 +15,18 @@ from tracekit.record.xctrace.claim import Rival
 from tracekit.record.xctrace.command import Completed
 
 Make = Callable[..., Surroundings]
-OK, WARNING, FAILED = Verdict.OK, Verdict.WARNING, Verdict.FAILED
-UNKNOWN, NOT_APPLICABLE = Verdict.UNKNOWN, Verdict.NOT_APPLICABLE
-NEEDED = True  # nothing can be recorded without it
+# How a fact stands, and whether nothing can be recorded without it.
+OK, WARNING, FAILED = (Verdict.OK, False), (Verdict.WARNING, False), (Verdict.FAILED, True)
+UNKNOWN, OPEN = (Verdict.UNKNOWN, False), (Verdict.UNKNOWN, True)
+SURROUNDING = {"architecture", "environment", "executable", "free", "rivals", "state"}
 VERSION, BUILD = "/usr/bin/sw_vers -productVersion", "/usr/bin/sw_vers -buildVersion"
 ROSETTA, CORES = "/usr/sbin/sysctl -n sysctl.proc_translated", "/usr/sbin/ioreg"
 MODE, GROUPS = "/usr/sbin/DevToolsSecurity -status", "/usr/bin/id -Gn"
 FIND, SELECTED, XCTRACE = "xcrun --find xctrace", "xcode-select -p", "/X/xctrace version"
 TEMPLATES, INSTRUMENTS = "/X/xctrace list templates", "/X/xctrace list instruments"
+NOT_FOUND = 'xcrun: error: unable to find utility "xctrace"'
+NOT_AGREED = "You have not agreed to the Xcode license agreements."
+DISABLED = "Developer mode is currently disabled.\n"
 TOOLS = "/Library/Developer/CommandLineTools"
 INTEL = {"architecture": "x86_64"}
 AT = "2026-11-20T10:15:03+00:00"
@@ -40,8 +44,12 @@ def recorder(name: str, *arguments: str) -> dict[str, Any]:
     return {"rivals": lambda: (Rival(77, name, "ada", 0.0, ("/X", *arguments)),)}
 
 
+def env(**environment: str) -> dict[str, Any]:
+    return {"environment": environment}
+
+
 def free(count: int, **environment: str) -> dict[str, Any]:
-    return {"free": lambda _: count} | ({"environment": environment} if environment else {})
+    return {"free": lambda _: count} | (env(**environment) if environment else {})
 
 
 def look(surroundings: Surroundings, *names: str) -> dict[str, Fact]:
@@ -49,92 +57,74 @@ def look(surroundings: Surroundings, *names: str) -> dict[str, Fact]:
 
 
 @pytest.mark.parametrize(
-    ("fact", "answers", "more", "verdict", "words", "fix", "needed"),
+    ("fact", "change", "stands", "words", "fix"),
     [
         # only known forms are read
-        ("system", {VERSION: "ProductVersion: 26.3"}, {}, UNKNOWN, "macOS", "", False),
-        ("system", {BUILD: "25-D"}, {}, UNKNOWN, "", "", False),
-        ("architecture", {ROSETTA: "1\n"}, INTEL, FAILED, "Rosetta", "arm64", NEEDED),
-        ("architecture", {ROSETTA: "0\n"}, INTEL, UNKNOWN, "x86_64", "uname", NEEDED),
-        ("architecture", {ROSETTA: None}, INTEL, UNKNOWN, "x86_64", "uname", NEEDED),
-        ("gpu cores", {CORES: '"gpu-core-count" = many'}, {}, UNKNOWN, "", "", False),
-        (
-            "metal switches", {}, {"environment": {"MTL_HUD": "0", "MTL_A": "1", "HOME": "/"}},
-            WARNING, "MTL_A, MTL_HUD", "unset MTL_A MTL_HUD", False,
-        ),
+        ("system", {VERSION: "ProductVersion: 26.3"}, UNKNOWN, "macOS", ""),
+        ("system", {BUILD: "25-D"}, UNKNOWN, "", ""),
+        ("architecture", {ROSETTA: "1\n", **INTEL}, FAILED, "Rosetta", "arm64"),
+        ("architecture", {ROSETTA: "0\n", **INTEL}, OPEN, "x86_64", "uname"),
+        ("architecture", {ROSETTA: None, **INTEL}, OPEN, "x86_64", "uname"),
+        ("gpu cores", {CORES: '"gpu-core-count" = many'}, UNKNOWN, "", ""),
+        ("metal switches", env(MTL_B="0", MTL_A="1", HOME="/"), WARNING, "MTL_A, MTL_B ", "A MTL_"),
         # what a recorder would launch
-        ("interpreter", {}, {"executable": "SHIM"}, FAILED, "would trace the script", "", NEEDED),
-        ("interpreter", {}, {"executable": ""}, UNKNOWN, "", "", NEEDED),
-        ("mlx metal", {"python": '["0.32.1", false, {}]'}, {}, FAILED, "", "arm64", NEEDED),
-        ("mlx", {"python": None}, {}, WARNING, "", "import mlx.core", False),
-        ("mlx metal", {"python": None}, {}, UNKNOWN, "", "", False),
-        ("mlx", {"python": "hello"}, {}, UNKNOWN, "hello", "", False),
-        ("mlx metal", {"python": "[1, 2]"}, {}, UNKNOWN, "", "", NEEDED),
+        ("interpreter", {"executable": "SHIM"}, FAILED, "would trace the script", ""),
+        ("interpreter", {"executable": ""}, OPEN, "", ""),
+        ("mlx metal", {"python": '["0.32.1", false, {}]'}, FAILED, "", "arm64"),
+        ("mlx", {"python": None}, WARNING, "", "import mlx.core"),
+        ("mlx metal", {"python": None}, UNKNOWN, "", ""),
+        ("mlx", {"python": "hello"}, UNKNOWN, "hello", ""),
+        ("mlx metal", {"python": "[1, 2]"}, OPEN, "", ""),
         # Xcode
-        ("developer folder", {SELECTED: TOOLS}, {}, FAILED, "Selected", "DEVELOPER_DIR=", NEEDED),
-        ("developer folder", {SELECTED: "none\n"}, {}, UNKNOWN, "", "", False),
-        (
-            "developer folder", {}, {"environment": {"DEVELOPER_DIR": "/Xcode-beta.app"}},
-            OK, "beta.app (DEVELOPER_DIR)", "", False,
-        ),
-        (
-            "developer folder", {}, {"environment": {"DEVELOPER_DIR": TOOLS}},
-            FAILED, "DEVELOPER_DIR names", "", NEEDED,
-        ),
-        ("xctrace", {XCTRACE: "xctrace version 16.0 (17F113)\n"}, {}, OK, "of Xcode 26", "", False),
-        ("xctrace", {XCTRACE: "something else\n"}, {}, UNKNOWN, "something else", "", False),
-        (
-            "xctrace", {FIND: ended(72, 'xcrun: error: unable to find utility "xctrace"')}, {},
-            FAILED, "unable to find", "xcode-select --switch", NEEDED,
-        ),
-        (
-            "xctrace", {FIND: ended(69, "You have not agreed to the Xcode license agreements.")},
-            {}, FAILED, "not agreed", "xcodebuild -license", NEEDED,
-        ),
-        ("xctrace", {FIND: ended(3, "Sorry.")}, {}, FAILED, "code 3: Sorry.", "by hand", NEEDED),
-        ("template", {FIND: ended(3, "Sorry.")}, {}, UNKNOWN, "", "", False),
-        ("template", {TEMPLATES: "== A ==\nMetal System Trace 2\n"}, {}, FAILED, "", "", NEEDED),
-        ("template", {TEMPLATES: ""}, {}, UNKNOWN, "", "", False),
-        ("template", {TEMPLATES: None}, {}, UNKNOWN, "", "", False),
-        ("gpu counters", {INSTRUMENTS: "== A ==\nGPU\n"}, {}, WARNING, "", "--template", False),
+        ("developer folder", {SELECTED: TOOLS}, FAILED, "Selected", "DEVELOPER_DIR="),
+        ("developer folder", {SELECTED: "none\n"}, UNKNOWN, "", ""),
+        ("developer folder", env(DEVELOPER_DIR="/X-beta.app"), OK, "beta.app (DEVELOPER_DIR)", ""),
+        ("developer folder", env(DEVELOPER_DIR=TOOLS), FAILED, "DEVELOPER_DIR names", ""),
+        ("xctrace", {XCTRACE: "xctrace version 16.0 (17F113)\n"}, OK, "of Xcode 26", ""),
+        ("xctrace", {XCTRACE: "something else\n"}, UNKNOWN, "something else", ""),
+        ("xctrace", {FIND: ended(72, NOT_FOUND)}, FAILED, "unable to find", "select --switch"),
+        ("xctrace", {FIND: ended(69, NOT_AGREED)}, FAILED, "not agreed", "xcodebuild -license"),
+        ("xctrace", {FIND: ended(3, "Sorry.")}, FAILED, "code 3: Sorry.", "by hand"),
+        ("template", {FIND: ended(3, "Sorry.")}, UNKNOWN, "", ""),
+        ("template", {TEMPLATES: "== A ==\nMetal System Trace 2\n"}, FAILED, "", ""),
+        ("template", {TEMPLATES: ""}, UNKNOWN, "", ""),
+        ("template", {TEMPLATES: None}, UNKNOWN, "", ""),
+        ("gpu counters", {INSTRUMENTS: "== A ==\nGPU\n"}, WARNING, "", "--template"),
         # permission: two sentences are known
-        (
-            "developer mode", {MODE: "Developer mode is currently disabled.\n"}, {},
-            WARNING, "disabled", "`sudo DevToolsSecurity -enable`, once.", False,
-        ),
-        ("developer mode", {MODE: "Developer mode is enabled."}, {}, UNKNOWN, "is en", "", NEEDED),
-        ("developer mode", {MODE: None}, {}, UNKNOWN, "", "", NEEDED),
-        ("developer group", {GROUPS: "staff _developers\n"}, {}, WARNING, "", "dseditgrou", False),
+        ("developer mode", {MODE: DISABLED}, WARNING, "disabled", "sudo DevToolsSecurity -enable"),
+        ("developer mode", {MODE: "Developer mode is enabled."}, OPEN, "is en", ""),
+        ("developer mode", {MODE: None}, OPEN, "", ""),
+        ("developer group", {GROUPS: "staff _developers\n"}, WARNING, "", "dseditgrou"),
         # room
-        ("other recorders", {}, recorder("xctrace", "record"), WARNING, "77", "-INT 77", False),
-        ("other recorders", {}, recorder("xctrace", "export"), OK, "", "", False),
-        ("other recorders", {}, recorder("Instruments"), WARNING, "process 77", "", False),
+        ("other recorders", recorder("xctrace", "record"), WARNING, "77", "-INT 77"),
+        ("other recorders", recorder("xctrace", "export"), OK, "", ""),
+        ("other recorders", recorder("Instruments"), WARNING, "process 77", ""),
+        ("disk for runs", free(9_900_000_000), FAILED, "9.9 GB free", "TRACEKIT_DISK_FLOOR"),
+        ("disk for staging", free(9_900_000_000), FAILED, "10 GB must", ""),
+        ("disk for runs", free(10_000_000_000), OK, "", ""),
+        ("disk for runs", free(3_000_000_000, TRACEKIT_DISK_FLOOR="2"), OK, "", ""),
+        ("disk for runs", free(9, TRACEKIT_DISK_FLOOR="x"), FAILED, "", "unset"),
+        ("disk for runs", {"free": broken}, OPEN, "Input/output error", ""),
+        ("nightly", {"state": lambda: State(AT)}, OK, "readable: nothing", ""),
         (
-            "disk for runs", {}, free(9_900_000_000),
-            FAILED, "9.9 GB free", "TRACEKIT_DISK_FLOOR", NEEDED,
-        ),
-        ("disk for staging", {}, free(9_900_000_000), FAILED, "10 GB must", "", NEEDED),
-        ("disk for runs", {}, free(10_000_000_000), OK, "", "", False),
-        ("disk for runs", {}, free(3_000_000_000, TRACEKIT_DISK_FLOOR="2"), OK, "", "", False),
-        ("disk for runs", {}, free(9, TRACEKIT_DISK_FLOOR="x"), FAILED, "", "unset", NEEDED),
-        ("disk for runs", {}, {"free": broken}, UNKNOWN, "Input/output error", "", NEEDED),
-        ("nightly", {}, {"state": lambda: State(AT)}, OK, "readable: nothing", "", False),
-        (
-            "nightly", {}, {"state": lambda: State(AT, {"mains": 0.0, "battery": 0.53})},
-            WARNING, "on battery at 53.0 %; only mains", "inconclusive", False,
+            "nightly", {"state": lambda: State(AT, {"mains": 0.0, "battery": 0.53})},
+            WARNING, "on battery at 53.0 %; only mains", "inconclusive",
         ),
     ],
 )  # fmt: skip
 def test_a_mac(
-    *, fact: str, answers: dict[str, Any], more: dict[str, Any], verdict: Verdict, words: str,
-    fix: str, needed: bool, mac: Make, tmp_path: Path,
+    *, fact: str, change: dict[str, Any], stands: tuple[Verdict, bool], words: str, fix: str,
+    mac: Make, tmp_path: Path,
 ) -> None:  # fmt: skip
-    if more.get("executable") == "SHIM":
+    """Change what tools answer, by their command lines, or what surrounds the doctor, by name."""
+    if change.get("executable") == "SHIM":
         shim = tmp_path / "SHIM"
         shim.write_text("#!/usr/bin/env bash\nexec pyenv exec python3\n")
-        more = {"executable": str(shim)}
+        change = {"executable": str(shim)}
+    more = {name: value for name, value in change.items() if name in SURROUNDING}
+    answers = {name: answer for name, answer in change.items() if name not in SURROUNDING}
     found = look(mac(answers, **more))[fact]
-    assert (found.verdict, found.needed) == (verdict, needed)
+    assert (found.verdict, found.needed) == stands
     assert words in found.words
     assert fix in found.fix
 
@@ -146,10 +136,10 @@ def test_a_state_of_which_all_is_known_has_no_row_of_what_is_not(mac: Make) -> N
 
 def test_without_xctrace_megabytes_are_enough(linux: Make) -> None:
     facts = look(linux(free=lambda _: 200_000_000))
-    assert facts["disk for runs"].verdict is OK
+    assert facts["disk for runs"].verdict is Verdict.OK
     for name in ("other recorders", "staging files", "xctrace", "gpu cores"):
-        assert facts[name].verdict is NOT_APPLICABLE
-    assert look(linux(free=lambda _: 50_000_000))["disk for runs"].verdict is FAILED
+        assert facts[name].verdict is Verdict.NOT_APPLICABLE
+    assert look(linux(free=lambda _: 50_000_000))["disk for runs"].verdict is Verdict.FAILED
 
 
 def test_gigabytes_left_by_recordings_are_a_warning(mac: Make, tmp_path: Path) -> None:
@@ -157,17 +147,17 @@ def test_gigabytes_left_by_recordings_are_a_warning(mac: Make, tmp_path: Path) -
         with (tmp_path / f"instruments{number}.ktrace").open("wb") as file:
             os.truncate(file.fileno(), 700_000_000)
     fact = look(mac())["staging files"]
-    assert (fact.verdict, "2 left by recordings, 1.4 GB" in fact.words) == (WARNING, True)
+    assert (fact.verdict, "2 left by recordings, 1.4 GB" in fact.words) == (Verdict.WARNING, True)
     (tmp_path / "instruments2.ktrace").unlink()
-    assert look(mac())["staging files"].verdict is OK
+    assert look(mac())["staging files"].verdict is Verdict.OK
 
 
 @pytest.mark.processes
 def test_what_runs_here_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = look(Surroundings(), "tracekit", "host recorder", "interpreter", "mlx")
     metal = facts.pop("mlx metal")
-    assert {fact.verdict for fact in facts.values()} == {OK}
-    assert metal.verdict in {OK, NOT_APPLICABLE}
+    assert {fact.verdict for fact in facts.values()} == {Verdict.OK}
+    assert metal.verdict in {Verdict.OK, Verdict.NOT_APPLICABLE}
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     fact = look(replace(Surroundings()), "host recorder")["host recorder"]
-    assert (fact.verdict, "cannot be sampled" in fact.words) == (FAILED, True)
+    assert (fact.verdict, "cannot be sampled" in fact.words) == (Verdict.FAILED, True)
