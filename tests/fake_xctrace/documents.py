@@ -6,8 +6,6 @@ Tables are in the grammar of exports: ids in document order, repeats as referenc
 from dataclasses import dataclass
 from typing import Any
 
-from scenario import Scenario
-
 WINDOW_SERVER = ("WindowServer", 420)
 _STEP = 5_000_000
 
@@ -109,27 +107,26 @@ os-version="26.3.1 (25D2128)" uuid="00000000-0000-0000-0000-000000000000"/>
 """
 
 
-def table(state: dict[str, Any], scenario: Scenario, schema: str, place: int) -> str | None:
+def table(state: dict[str, Any], schema: str, place: int) -> str | None:
     """Return a table's export; None if there is none."""
     numbers = [n for n, (name, _) in enumerate(_TABLES, 1) if name == schema]
     if not numbers or place > len(numbers):
         return None
     columns = COLUMNS.get(schema, "").split()
-    rows = _rows(state, scenario, schema)
+    rows = _rows(state, schema)
     return _encoded(schema, columns, rows, numbers[max(place, 1) - 1])
 
 
-def _rows(state: dict[str, Any], scenario: Scenario, schema: str) -> list[Row]:
+def _rows(state: dict[str, Any], schema: str) -> list[Row]:
     target = state["target"] or {"name": "unknown", "pid": 1}
     owner = (target["name"], target["pid"])
     numbers = range(max(int(state["duration"] * 1e9) // _STEP, 1))
-    own = () if scenario["others_only"] else numbers
     if schema == "metal-gpu-intervals":
         rows = [_interval(number, *WINDOW_SERVER) for number in numbers[::10]]
-        rows += [_interval(number, *owner) for number in own]
+        rows += [_interval(number, *owner) for number in numbers]
         return sorted(rows, key=lambda row: int(row[0].text))
     if schema == "metal-application-encoders-list":
-        return [_encoder(number, *owner) for number in own]
+        return [_encoder(number, *owner) for number in numbers]
     if schema == "metal-gpu-counter-intervals" and state["counter_rows"]:
         return [_counter(number) for number in numbers]
     return []

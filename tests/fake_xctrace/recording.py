@@ -187,7 +187,7 @@ class Recording:
             "counter_rows": counter_set != "(null)",
         }
         if self.scenario["packages"]:
-            _write_real_bundle(self.bundle, state, self.scenario)
+            _write_real_bundle(self.bundle, state, self.scenario["packages"])
             return
         (self.bundle / "form.template").write_text(json.dumps(state))
 
@@ -236,12 +236,9 @@ def _name_of(pid: int) -> str:
         return "unknown"
 
 
-def _write_real_bundle(bundle: Path, state: dict[str, Any], scenario: Scenario) -> None:
-    """Write a bundle of the real layout, of what is exported, in place of what is there.
-
-    The scenario's "packages" are folders to import the tests' writer of bundles from.
-    """
-    sys.path += scenario["packages"]
+def _write_real_bundle(bundle: Path, state: dict[str, Any], packages: list[str]) -> None:
+    """Write what is exported as a bundle of the real layout, by the tests' writer of bundles."""
+    sys.path += packages
     from bundle_writer import write_bundle  # noqa: PLC0415  the path is made above
     from bundle_writer.from_exports import tables_of_exports  # noqa: PLC0415
 
@@ -250,7 +247,7 @@ def _write_real_bundle(bundle: Path, state: dict[str, Any], scenario: Scenario) 
         exports.mkdir()
         (exports / "toc.xml").write_text(documents.toc(state))
         for schema in documents.COLUMNS:
-            text = documents.table(state, scenario, schema, 1)
+            text = documents.table(state, schema, 1)
             (exports / f"{schema}.xml").write_text(text or "")
         converted = tables_of_exports(exports)
         write_bundle(made, converted.tables, info=converted.info)

@@ -1,28 +1,18 @@
 """What xctrace prints, word for word, where people have recorded it."""
 
-# Only the first line is known word for word; the flags are those of the man page.
+# Only the first line is known word for word; these are the flags of the man page that it takes.
 HELP_RECORD = """\
 usage: xctrace record [<options>] [--attach | --all-processes | --launch -- command ]
 
     --output <path>
-    --append-run
-    --run-name <name>
     --template <path|name>
     --instrument <name>
-    --device <name|UDID>
     --time-limit <time[ms|s|m|h]>
-    --window <duration[ms|s|m]>
-    --all-processes
     --attach <pid|name>
     --launch -- command
-    --target-stdin <- | file>
     --target-stdout <- | file>
     --env <VAR=value>
-    --package <file>
     --no-prompt
-    --notify-tracing-started <name>
-    --recording-options <file>
-    --show-recording-options
 """
 VERSION = "xctrace version 26.0 (17C529)"
 # Some of the 25 of Xcode 26.3, and of the 64 of Xcode 27: only those that tests speak of.

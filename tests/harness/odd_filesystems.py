@@ -26,14 +26,18 @@ class LyingFileSystem(MemoryFileSystem):
         return list(self.find(path).values())
 
 
-class DeadlyFileSystem(LocalFileSystem):
-    """Ends, as a crash would, the process that fetches from it; looking does no harm."""
-
-    protocol = "deadly"
+class _FailingFileSystem(LocalFileSystem):
+    """Looking into it does no harm."""
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
-        return super()._strip_protocol(str(path).removeprefix("deadly://"))
+        return super()._strip_protocol(str(path).removeprefix(f"{cls.protocol}://"))
+
+
+class DeadlyFileSystem(_FailingFileSystem):
+    """Ends, as a crash would, the process that fetches from it."""
+
+    protocol = "deadly"
 
     def get(self, *_: Any, **__: Any) -> None:
         with Path(os.environ["DEADLY_MARKS"]).open("a") as marks:
@@ -41,14 +45,10 @@ class DeadlyFileSystem(LocalFileSystem):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-class EndlessFileSystem(LocalFileSystem):
-    """Never comes to an end when it is fetched from; looking does no harm."""
+class EndlessFileSystem(_FailingFileSystem):
+    """Never comes to an end when it is fetched from."""
 
     protocol = "endless"
-
-    @classmethod
-    def _strip_protocol(cls, path: Any) -> Any:
-        return super()._strip_protocol(str(path).removeprefix("endless://"))
 
     def get(self, *_: Any, **__: Any) -> None:
         threading.Event().wait()

@@ -18,16 +18,7 @@ from table_of_types import TABLE
 from tracekit.base.errors import InputError, ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.direct_reading import (
-    Checked,
-    Memory,
-    Xml,
-    compare,
-    export,
-    recall,
-    rows_of_target,
-    shape,
-)
+from tracekit.record import direct_reading as reading
 from tracekit.record.recorder import quiet
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.exporting import NO_ROWS, only
@@ -75,13 +66,13 @@ class Xcode:
         return Completed(argv, -SIGTRAP if name in self.fails else 0)
 
     def read(
-        self, recording: Recording, xml: Xml = "unchecked", *schemas: str
+        self, recording: Recording, xml: reading.Xml = "unchecked", *schemas: str
     ) -> tuple[list[str], list[str]]:
         """Make tables readable; return what is said of it, and what was exported for it."""
         self.exported.clear()
         recorder = XctraceRecorder(Xctrace("/X/xctrace", self, Timeouts(pauses=())), only())
         chosen = frozenset(schemas or (INTERVALS, STATES))
-        said = export(recorder, recording, lambda _: chosen, quiet, xml=xml)
+        said = reading.export(recorder, recording, lambda _: chosen, quiet, xml=xml)
         return list(said), sorted(self.exported)
 
 
@@ -97,7 +88,7 @@ def read_back(recording: Recording) -> pd.DataFrame:
 def test_what_was_compared_is_not_exported_again(xcode: Xcode, tmp_path: Path) -> None:
     first, second = recorded(tmp_path / "1", *TABLES), recorded(tmp_path / "2", *TABLES)
     assert xcode.read(first) == ([], [INTERVALS, STATES, TIME])
-    known = recall("17C529", notes_folder()).tables.values()
+    known = reading.recall("17C529", notes_folder()).tables.values()
     rows = {table.schema: (table.rows, table.difference) for table in known}
     assert rows == {INTERVALS: (2, ""), STATES: (0, ""), TIME: (1, "")}
     assert xcode.read(second) == ([], [])
@@ -209,8 +200,8 @@ def made(tmp_path: Path) -> Callable[..., Made]:
 
 
 def test_values_of_all_types_and_stacks_are_equal(made: Callable[..., Made]) -> None:
-    assert compare(*made(TABLE)) == (3, "")
-    assert compare(*made(profile())) == (2, "")
+    assert reading.compare(*made(TABLE)) == (3, "")
+    assert reading.compare(*made(profile())) == (2, "")
 
 
 @pytest.mark.parametrize(
@@ -235,7 +226,7 @@ def test_values_of_all_types_and_stacks_are_equal(made: Callable[..., Made]) -> 
 def test_the_first_cell_that_differs_is_named(
     made: Callable[..., Made], table: Table | None, old: str, new: str, difference: str
 ) -> None:
-    rows, found = compare(*made(table, old, new))
+    rows, found = reading.compare(*made(table, old, new))
     assert rows == (2 if table else 3)
     assert found.startswith(difference)
 
@@ -245,10 +236,10 @@ def test_rows_and_columns_that_are_not_there_are_differences(made: Callable[...,
     text = export.read_text()
     head, _, rest = text.rpartition("<row>")
     export.write_text(head + rest.partition("</row>\n")[2])
-    assert compare(export, table, toc) == (2, "it has 3 rows, exported 2")
-    assert compare(export, table, toc, most=2) == (2, "")
+    assert reading.compare(export, table, toc) == (2, "it has 3 rows, exported 2")
+    assert reading.compare(export, table, toc, most=2) == (2, "")
     export.write_text(text.replace("<mnemonic>state<", "<mnemonic>mood<"))
-    rows, found = compare(export, table, toc)
+    rows, found = reading.compare(export, table, toc)
     assert (rows, "state" in found, "mood" in found) == (0, True, True)
 
 
@@ -259,10 +250,10 @@ def test_a_cut_export_is_not_compared_and_a_damaged_one_differs(
     whole = export.read_text()
     export.write_text(whole[:-60])
     with pytest.raises(InputError):
-        compare(export, table, toc)
+        reading.compare(export, table, toc)
     export.write_text(whole)
     table.file.write_bytes(b"x\x9c\0")
-    _, found = compare(export, table, toc)
+    _, found = reading.compare(export, table, toc)
     assert found.startswith("it cannot be read directly: recording.trace: corespace/")
 
 
@@ -272,20 +263,20 @@ EMPTY = replace(STORE, rows=0)
 
 
 def test_a_table_has_the_form_of_its_columns_whatever_its_number_rows_and_attributes() -> None:
-    assert shape(STORE) == shape(replace(EMPTY, number=8, attributes={"a": 1}))
+    assert reading.shape(STORE) == reading.shape(replace(EMPTY, number=8, attributes={"a": 1}))
     others = [
         replace(STORE, schema="u"),
         replace(STORE, columns=(START, START)),
         replace(STORE, columns=(replace(START, type_id="XRDuration"),)),
         replace(STORE, columns=(replace(START, field=Field(8, 8)),)),
     ]
-    assert len({shape(store) for store in (STORE, *others)}) == 5
+    assert len({reading.shape(store) for store in (STORE, *others)}) == 5
 
 
 def test_comparing_no_rows_says_nothing_of_rows() -> None:
     for rows, difference, is_known in ((5, "", True), (0, "", False), (0, "no", True)):
-        checked = Checked("t", rows, "now", difference)
-        memory = Memory("17C529", {shape(STORE): checked})
+        checked = reading.Checked("t", rows, "now", difference)
+        memory = reading.Memory("17C529", {reading.shape(STORE): checked})
         assert memory.of(STORE) == (checked if is_known else None)
         assert memory.of(EMPTY) == checked
         assert memory.difference(STORE) == difference
@@ -295,7 +286,7 @@ def test_comparing_no_rows_says_nothing_of_rows() -> None:
 def test_what_cannot_be_read_is_forgotten(tmp_path: Path) -> None:
     for content in ("{", "[]", '{"build": "17C529", "format": 2}'):
         (tmp_path / "direct-reading-17C529.json").write_text(content)
-        assert recall("17C529", tmp_path) == Memory("17C529")
+        assert reading.recall("17C529", tmp_path) == reading.Memory("17C529")
 
 
 def with_toc(folder: Path, table: Table) -> Recording:
@@ -321,7 +312,7 @@ def test_the_target_has_rows_or_only_others_have_or_nobody_or_it_is_not_known(
     table: Table | None, pids: list[int], found: bool | None, said: str, tmp_path: Path
 ) -> None:
     recording = Recording(tmp_path) if table is None else with_toc(tmp_path / "run", table)
-    rows, warnings = rows_of_target(recording, pids)
+    rows, warnings = reading.rows_of_target(recording, pids)
     assert rows is found
     assert said in "".join(warnings)
     assert len(warnings) == bool(said)
@@ -331,5 +322,5 @@ def test_an_export_counts_first(tmp_path: Path, intervals_xml: Callable[..., str
     recording = with_toc(tmp_path / "run", WORK)
     export = recording.exports / f"{INTERVALS}.xml"
     export.write_text(intervals_xml([(1, 1, 99, "other")]))
-    assert rows_of_target(recording, [99]) == (True, ())
-    assert rows_of_target(recording, [4711])[0] is False
+    assert reading.rows_of_target(recording, [99]) == (True, ())
+    assert reading.rows_of_target(recording, [4711])[0] is False

@@ -98,16 +98,16 @@ def test_results_have_units() -> None:
 
 
 def test_of_a_long_output_the_end_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.record.throughput._MOST", len(GENERATED))
     file = tmp_path / "output.txt"
+    file.write_text(text(DECODE))
+    assert "tg128_tokens_per_second" in read_output(file)
+    file.write_text("hello\n")
+    assert read_output(file) == read_output(tmp_path / "none") == {}
+    monkeypatch.setattr("tracekit.record.throughput._MOST", len(GENERATED))
     file.write_text(GENERATED.replace("45.256", "11.111") + GENERATED)
     results = read_output(file)
     assert results["generation_tokens_per_second"].value == 45.256
     assert "generations_measured" not in results
-    file.write_text("hello\n")
-    assert read_output(file) == read_output(tmp_path / "none") == {}
-    file.write_text(text(DECODE))
-    assert "tg128_tokens_per_second" in read_output(file)
 
 
 def test_an_output_is_kept_in_the_runs_folder(tmp_path: Path) -> None:

@@ -16,23 +16,9 @@ from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.cli.console import show_diagnosis
 from tracekit.record.direct_reading import Checked, Memory
-from tracekit.record.doctor.checks import (
-    Verdict,
-    failed,
-    not_applicable,
-    ok,
-    unknown,
-    warning,
-)
-from tracekit.record.doctor.examine import (
-    Diagnosis,
-    advised,
-    direct_facts,
-    examine,
-    keep,
-    recall_probe,
-    shown,
-)
+from tracekit.record.doctor import checks
+from tracekit.record.doctor import examine as doctor
+from tracekit.record.doctor.checks import Verdict
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.command import Completed
 from tracekit.workload.plan import Plan
@@ -76,14 +62,14 @@ def test_what_a_person_sees(
             "attach", counters=True, failure="xctrace hung before it began to record."
         )
         ways = (LAUNCH, replace(ATTACH, rows=0), COUNTED, hung)
-        keep(replace(FOUND, combinations=ways), tmp_path / "cache")
+        doctor.keep(replace(FOUND, combinations=ways), tmp_path / "cache")
     machines = {"ready-mac": mac, "linux": linux}
     at = (
         machines[name]()
         if name in machines
         else mac(TROUBLES, architecture="x86_64", free=lambda _: 1_000_000)
     )
-    diagnosis = examine(at, tmp_path / "cache")
+    diagnosis = doctor.examine(at, tmp_path / "cache")
     assert diagnosis.exit_code == code
     facts = tuple(fact for fact in diagnosis.facts if fact.name not in OF_THIS_INSTALLATION)
     capsys.readouterr()
@@ -96,45 +82,45 @@ def test_what_a_person_sees(
 
 
 def test_a_new_probe_is_kept_where_it_can_be_and_says_something(mac: Make, tmp_path: Path) -> None:
-    assert examine(mac(), tmp_path, fresh=FOUND).capabilities == FOUND
-    assert recall_probe(MACHINE, tmp_path) == FOUND
+    assert doctor.examine(mac(), tmp_path, fresh=FOUND).capabilities == FOUND
+    assert doctor.recall_probe(MACHINE, tmp_path) == FOUND
     (tmp_path / "file").touch()
     for cache, fresh, code, said in (
         (tmp_path / "file", FOUND, 0, "cannot be written"),
         (tmp_path, replace(FOUND, combinations=(NO_TRACE,)), 3, "not kept"),
     ):
-        diagnosis = examine(mac(), cache, fresh=fresh)
+        diagnosis = doctor.examine(mac(), cache, fresh=fresh)
         assert (diagnosis.capabilities, diagnosis.exit_code) == (fresh, code)
         assert (diagnosis.facts[-1].verdict, said in diagnosis.facts[-1].words) == ("warning", True)
-    assert recall_probe(MACHINE, tmp_path) == FOUND
+    assert doctor.recall_probe(MACHINE, tmp_path) == FOUND
 
 
 def test_what_was_kept_is_recalled_for_this_machine_alone(tmp_path: Path) -> None:
     cache, again = tmp_path / "cache", replace(FOUND, probed="2026-11-21", combinations=())
     for found in (FOUND, again):
-        keep(found, cache)
-        assert recall_probe(MACHINE, cache) == found
+        doctor.keep(found, cache)
+        assert doctor.recall_probe(MACHINE, cache) == found
     others = [{"system_build": "25E100"}, {"xcode_build": "17F113"}, {"chip": "Apple M3 Max"}]
     for other in (*(replace(MACHINE, **change) for change in others), Identity()):
-        assert recall_probe(other, cache) is None
-        keep(replace(FOUND, identity=other), cache)
-    assert recall_probe(MACHINE, cache) == again
+        assert doctor.recall_probe(other, cache) is None
+        doctor.keep(replace(FOUND, identity=other), cache)
+    assert doctor.recall_probe(MACHINE, cache) == again
     name = "capabilities-25D2128_17C529_Apple-M1.json"
     assert name in {file.name for file in cache.iterdir()}
     with pytest.raises(RecordingError):
-        keep(FOUND, cache / name)
+        doctor.keep(FOUND, cache / name)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"identity": 1}', b"\xff\xfe", None])
 def test_what_cannot_be_read_or_is_newer_counts_as_nothing(
     content: bytes | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    keep(replace(FOUND, format=2), tmp_path)
+    doctor.keep(replace(FOUND, format=2), tmp_path)
     [file] = tmp_path.iterdir()
     if content is not None:
         file.write_bytes(content)
     with caplog.at_level(logging.WARNING):
-        assert recall_probe(MACHINE, tmp_path) is None
+        assert doctor.recall_probe(MACHINE, tmp_path) is None
     assert ("cannot be read" in caplog.text) is (content is not None)
 
 
@@ -169,7 +155,7 @@ UNSAID = replace(COUNTED, counter_rows=None, failure="No such.")
 def test_a_matrix_becomes_facts(
     ways: list[Combination], fact: str, verdict: Verdict, words: str, fix: str
 ) -> None:
-    facts = shown(Capabilities(MACHINE, AT, tuple(ways)), has_xctrace=True)
+    facts = doctor.shown(Capabilities(MACHINE, AT, tuple(ways)), has_xctrace=True)
     [found] = [shown_fact for shown_fact in facts if shown_fact.name == f"probe: {fact}"]
     assert found.verdict is verdict
     assert words in found.words
@@ -205,7 +191,7 @@ def test_auto_follows_what_was_seen(
 ) -> None:
     ways = [replace(COUNTED, mode=mode, counters=counted) for mode, counted in works or ()]
     matrix = None if works is None else Capabilities(MACHINE, AT, tuple(ways))
-    plan, said = advised(replace(WORKLOAD, **asked), matrix)
+    plan, said = doctor.advised(replace(WORKLOAD, **asked), matrix)
     assert (plan.counters, plan.method) == (counters, method)
     assert len(said) == len(notes)
     assert all(note in text for note, text in zip(notes, said, strict=True))
@@ -232,26 +218,26 @@ OTHER = {"d": Checked("d", 5, AT, "row 1, duration: 7 directly, 8 exported")}
 def test_what_comparing_bundles_with_exports_has_shown(
     tables: dict[str, Checked], xctrace: bool, expected: list[tuple[str, Verdict, str]]
 ) -> None:
-    facts = list(direct_facts(Memory("17C529", tables), has_xctrace=xctrace))
+    facts = list(doctor.direct_facts(Memory("17C529", tables), has_xctrace=xctrace))
     assert [(fact.name, fact.verdict) for fact in facts] == [case[:2] for case in expected]
     assert all(case[2] in fact.words for case, fact in zip(expected, facts, strict=True))
 
 
 def test_the_exit_code_says_what_stands_in_the_way() -> None:
     cases = (
-        (0, ok("a")),
-        (0, ok("a"), warning("b", "c"), not_applicable("e")),
-        (0, ok("a"), unknown("no")),
-        (4, ok("a"), unknown("no", needed=True)),
-        (3, failed("b", "c"), unknown("e", needed=True)),
+        (0, checks.ok("a")),
+        (0, checks.ok("a"), checks.warning("b", "c"), checks.not_applicable("e")),
+        (0, checks.ok("a"), checks.unknown("no")),
+        (4, checks.ok("a"), checks.unknown("no", needed=True)),
+        (3, checks.failed("b", "c"), checks.unknown("e", needed=True)),
     )
     for code, *facts in cases:
-        assert Diagnosis(MACHINE, tuple(facts)).exit_code == code
+        assert doctor.Diagnosis(MACHINE, tuple(facts)).exit_code == code
 
 
 def test_the_document_is_stable() -> None:
-    facts = (failed("no", "do", name="xctrace"),)
-    document = Diagnosis(MACHINE, facts, Capabilities(MACHINE, AT, (LAUNCH,))).document()
+    facts = (checks.failed("no", "do", name="xctrace"),)
+    document = doctor.Diagnosis(MACHINE, facts, Capabilities(MACHINE, AT, (LAUNCH,))).document()
     identity = {"system_build": "25D2128", "xcode_build": "17C529", "chip": "Apple M1"}
     fact = {"words": "no", "fix": "do", "needed": True, "name": "xctrace", "verdict": "failed"}
     combination = {
@@ -294,7 +280,7 @@ def test_what_was_probed_is_shown_followed_and_taken_along_by_recordings(
         Combination("launch", counters=True, rows=5, counter_rows=9, saving=3.0),
         Combination("attach", counters=True, failure="It hung."),
     )
-    keep(Capabilities(machine, "2026-11-20T10:15:03+00:00", ways), notes_folder())
+    doctor.keep(Capabilities(machine, "2026-11-20T10:15:03+00:00", ways), notes_folder())
     document = json.loads(tracekit("doctor", "--json").out)
     assert [way["rows"] for way in document["capabilities"]["combinations"]] == [5, None]
     assert verdicts(document)["probe: counters"] == "ok"

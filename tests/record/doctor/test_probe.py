@@ -8,11 +8,11 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tracekit.base.capabilities import Identity, Mode
-from tracekit.base.errors import InterruptedRunError
-from tracekit.base.recording import Recording
+from tracekit.base.capabilities import Combination, Identity, Mode
+from tracekit.base.errors import InterruptedRunError, ToolError
+from tracekit.base.recording import Process, Recording
 from tracekit.record.doctor import probe_work
-from tracekit.record.doctor.probe import WORK, dispatches_within, probe
+from tracekit.record.doctor.probe import WAYS, WORK, dispatches_within, probe
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.recorder import Recorded
 from tracekit.record.recorders import choose
@@ -33,64 +33,55 @@ def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
     assert matrix.identity.xcode_build == "17C529"
     [found] = matrix.combinations
     assert (found.mode, found.counters, found.failure, found.works) == ("attach", True, "", True)
-    assert found.rows
-    assert found.others
-    assert found.saving is not None
+    assert all((found.rows, found.others, found.counter_rows, found.saving is not None))
     assert found.backend in {"cpu", "metal"}
     assert found.counter_set == "Performance Limiters"
-    assert found.counter_rows
     assert reported[0].startswith("1: attach, with counters: ")
     assert not list(Path(tempfile.gettempdir()).glob("tracekit-probe-*"))
 
 
-@pytest.mark.parametrize("scene", [{"others_only": True}, {"die": {"at": "start", "code": 3}}])
-def test_a_way_that_gives_nothing_is_a_result(scenario: Scenario, scene: dict[str, Any]) -> None:
-    scenario(**scene)
-    [found] = probe(choose("xctrace"), HERE, ways=(("launch", False),), **LITTLE).combinations
-    assert not found.works
-    failed = "die" in scene
-    assert (found.rows, bool(found.others)) == ((None, False) if failed else (0, True))
-    assert ("xctrace ended" in found.failure) is failed
-    assert (found.counter_set, found.counter_rows) == ("", None)
+class Stopped:
+    """A recorder whose first recording fails, whose second one has no work of the target's.
 
-
-class Interrupted:
-    """A recorder whose second recording somebody stops."""
+    The third one somebody stops.
+    """
 
     name = "xctrace"
 
-    def __init__(self, how: Callable[[], Recorded]) -> None:
-        self._how = how
-        self.recordings = 0
+    def __init__(self, toc: str, intervals: str, stop: Exception | Recorded) -> None:
+        mine = Recorded(targets=(Process(4711),))
+        self._outcomes = [ToolError("It failed.", "Do."), mine, stop]
+        self._exports = {"toc.xml": toc, "metal-gpu-intervals.xml": intervals}
 
     def version(self) -> str:
         """Be an Xcode of some build."""
         return "xctrace version 26.0 (17C529)"
 
     def record(self, *_: Any) -> Recorded:
-        """Fail once, and then be stopped."""
-        self.recordings += 1
-        if self.recordings == 1:
-            return Recorded(failure="It failed.")
-        return self._how()
+        """Do what comes next."""
+        outcome = self._outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def export(self, recording: Recording, *_: Any) -> tuple[str, ...]:
-        """Leave a table of contents without a run."""
+        """Leave a table of contents and a table."""
         recording.exports.mkdir()
-        recording.toc_file.write_text("<trace-toc></trace-toc>")
-        return ()
+        for name, text in self._exports.items():
+            (recording.exports / name).write_text(text)
+        return ("Odd.",)
 
 
-def stopped() -> Recorded:
-    raise InterruptedRunError("Stopped before anything was recorded.")
-
-
-@pytest.mark.parametrize("how", [stopped, lambda: Recorded(interrupted=True)])
-def test_a_probe_that_is_stopped_keeps_nothing_and_says_so(how: Callable[[], Any]) -> None:
-    recorder = Interrupted(how)
+@pytest.mark.parametrize("stop", [InterruptedRunError("Stopped."), Recorded(interrupted=True)])
+def test_a_way_that_gives_nothing_is_a_result_and_a_probe_that_is_stopped_is_none(
+    stop: Any, toc_xml: Callable[..., str], intervals_xml: Callable[..., str]
+) -> None:
+    recorder = Stopped(toc_xml(), intervals_xml([(0, 1, 420, "WindowServer")] * 2), stop)
+    failed, empty = probe(recorder, HERE, ways=WAYS[:2], **LITTLE).combinations
+    assert failed == Combination("launch", counters=False, failure="It failed. Do.")
+    assert empty == Combination("attach", counters=False, rows=0, others=2, warnings=("Odd.",))
     with pytest.raises(InterruptedRunError, match="no probe is kept"):
         probe(recorder, HERE, **LITTLE)
-    assert recorder.recordings == 2
 
 
 def steps(*phases: str) -> tuple[StepMark, ...]:
@@ -100,10 +91,8 @@ def steps(*phases: str) -> tuple[StepMark, ...]:
 def test_dispatches_are_those_within_the_recording() -> None:
     marks = steps("warm-up", "warm-up", "warm-up", "wake-up", "steady", "steady", "steady")
     report = WorkloadReport(model=Work(dispatches=1), steps=marks)
-    assert dispatches_within(report, "launch", 100) == 7
-    assert dispatches_within(report, "attach", 100) == 4
-    assert dispatches_within(report, "launch", 5) == 5
-    assert dispatches_within(report, "attach", 5) == 2
+    cases = {("launch", 100): 7, ("attach", 100): 4, ("launch", 5): 5, ("attach", 5): 2}
+    assert {case: dispatches_within(report, *case) for case in cases} == cases
     assert dispatches_within(WorkloadReport(steps=marks), "launch", 5) is None
 
 

@@ -9,14 +9,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Process, Recording, save
-from tracekit.record.host.exports import (
-    EVENTS,
-    account,
-    event_tables,
-    process_samples,
-    write_events,
-    write_rows,
-)
+from tracekit.record.host import exports
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import Sample
 from tracekit.record.host.session import Session, write_toc
@@ -108,7 +101,7 @@ def rows_of(folder: Path, table: str) -> list[Row]:
 def test_marks_are_laid_on_the_traces_time(
     report: WorkloadReport, origin: int, tables: dict[str, list[Row]], tmp_path: Path
 ) -> None:
-    write_events(report, origin, tmp_path, EVENTS)
+    exports.write_events(report, origin, tmp_path, exports.EVENTS)
     assert {name: rows_of(tmp_path, name) for name in tables} == tables
 
 
@@ -118,9 +111,9 @@ def test_cores_are_counted_from_two_samples() -> None:
         Sample(2400, cpu=300, memory=5, threads=6, voluntary=7, involuntary=None, machine=1100),
     ]
     first, second = (1000, None, 1, 2, 3, 4, None), (1400, 0.5, 5, 6, 7, None, 1.5)
-    assert list(process_samples(taken, 1000)) == [first, second]
-    assert list(process_samples(taken[:1], 1000)) == [first]
-    assert list(process_samples([], 1000)) == []
+    assert list(exports.process_samples(taken, 1000)) == [first, second]
+    assert list(exports.process_samples(taken[:1], 1000)) == [first]
+    assert list(exports.process_samples([], 1000)) == []
 
 
 MLX = "Generation: 128 tokens, 45.256 tokens-per-sec\n"
@@ -129,7 +122,7 @@ MLX = "Generation: 128 tokens, 45.256 tokens-per-sec\n"
 @pytest.mark.parametrize(
     ("worker", "monitor", "output", "gauges", "anchor", "tables"),
     [
-        (True, True, MLX, ["blocks", "gpu_clock"], [100], tuple(EVENTS)),
+        (True, True, MLX, ["blocks", "gpu_clock"], [100], tuple(exports.EVENTS)),
         (False, True, "", ["gpu_clock"], [200], ("gauges",)),
         (False, False, MLX, [], [], ("results",)),
     ],
@@ -149,10 +142,10 @@ def test_an_account_has_a_monitors_gauges_and_what_a_program_printed(
                 journal.write("gauge", name=name, value=1.5, at=7, unit="Hz", source="x")
                 journal.write("result", name="generation_tokens", value=3.0, unit="count")
     recording.output_file.write_text(output)
-    report = account(recording)
+    report = exports.account(recording)
     assert [gauge.name for gauge in report.gauges] == gauges
     assert [found.monotonic for found in report.anchors] == anchor
-    assert event_tables(recording, report) == tables
+    assert exports.event_tables(recording, report) == tables
     if worker:  # what it measured itself counts more
         assert report.results["generation_tokens"] == Measured(3.0, "count")
     if output:
@@ -224,10 +217,10 @@ def test_a_toc_says_what_was_recorded_and_that_the_host_did(tmp_path: Path) -> N
 
 def test_a_table_takes_the_place_of_an_older_export(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="shorter"):
-        write_rows(tmp_path, "spans", [(1, 2)])
+        exports.write_rows(tmp_path, "spans", [(1, 2)])
     assert not list(tmp_path.iterdir())
     (tmp_path / "host-spans.xml").write_text("of a version before")
-    path = write_rows(tmp_path, "spans", [(1, 2, "admit")])
+    path = exports.write_rows(tmp_path, "spans", [(1, 2, "admit")])
     assert [file.name for file in tmp_path.iterdir()] == [path.name] == ["host-spans.parquet"]
     header = Header("host-spans", "//trace-toc/run[1]/data/table[1]", 1, rows=True)
     note_put_away(tmp_path, PutAway("host-spans.xml", "0" * 32, 2, 9, (header,), "2026-01-01"))

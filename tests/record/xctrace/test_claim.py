@@ -12,15 +12,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.record.xctrace.claim import (
-    Premises,
-    Rival,
-    floor,
-    locked,
-    opened,
-    refuse_rivals,
-    rivals,
-)
+from tracekit.record.xctrace import claim
 from tracekit.record.xctrace.command import Completed
 
 AGE = 60.0
@@ -34,8 +26,8 @@ def made(path: Path, age: float = 2 * AGE) -> Path:
     return path
 
 
-def premises(folder: Path, known: bool | None = False, age: float = AGE) -> Premises:
-    return Premises(folder / "notes", 0, staging_age=age, is_open=lambda _: known)
+def premises(folder: Path, known: bool | None = False, age: float = AGE) -> claim.Premises:
+    return claim.Premises(folder / "notes", 0, staging_age=age, is_open=lambda _: known)
 
 
 def test_staging_files_of_ours_go_when_nobody_needs_them(tmp_path: Path) -> None:
@@ -70,18 +62,18 @@ def test_lsof_is_believed_only_where_it_is_sure() -> None:
     }
 
     def asked(*said: Any) -> bool | None:
-        return opened(Path("/a"), lambda argv, _: Completed(argv, *said))
+        return claim.opened(Path("/a"), lambda argv, _: Completed(argv, *said))
 
     assert {said: asked(*said) for said in cases} == cases
 
 
 def test_the_floor_is_10_gb_or_as_the_variable_says() -> None:
     cases = {"": 10e9, "2": 2e9, " 0.5 ": 0.5e9, "0": 0}
-    assert {text: floor({"TRACEKIT_DISK_FLOOR": text}) for text in cases} == cases
-    assert floor({}) == 10e9
+    assert {text: claim.floor({"TRACEKIT_DISK_FLOOR": text}) for text in cases} == cases
+    assert claim.floor({}) == 10e9
     for wrong in ("much", "-1", "nan", "inf", "10GB"):
         with pytest.raises(UsageError, match="TRACEKIT_DISK_FLOOR is"):
-            floor({"TRACEKIT_DISK_FLOOR": wrong})
+            claim.floor({"TRACEKIT_DISK_FLOOR": wrong})
 
 
 def test_a_tenth_of_the_floor_is_critical() -> None:
@@ -93,23 +85,23 @@ def test_a_tenth_of_the_floor_is_critical() -> None:
         82.6: (said.format("82.6"), True),
     }
     for gigabytes, expected in cases.items():
-        disk = Premises(Path(), gigabytes * 1e9, lambda path: int(FREE[path]))
+        disk = claim.Premises(Path(), gigabytes * 1e9, lambda path: int(FREE[path]))
         assert (disk.shortage(PLACES), disk.critical(PLACES)) == expected
 
 
-RECORDING = Rival(17, "xctrace", "ada", 1_795_000_000.0, ("/X/xctrace", "record"))
-EXPORTING = Rival(18, "xctrace", "ada", 0.0, ("/X/xctrace", "export", "--toc"))
+RECORDING = claim.Rival(17, "xctrace", "ada", 1_795_000_000.0, ("/X/xctrace", "record"))
+EXPORTING = claim.Rival(18, "xctrace", "ada", 0.0, ("/X/xctrace", "export", "--toc"))
 
 
 def test_another_recording_is_refused_and_an_export_disturbs_nobody() -> None:
-    assert refuse_rivals([EXPORTING]) == ()
+    assert claim.refuse_rivals([EXPORTING]) == ()
     said = "Another recorder runs under ada: xctrace, process 17, runs since 2026-11-1"
     with pytest.raises(ToolError, match=said) as caught:
-        refuse_rivals([EXPORTING, RECORDING])
+        claim.refuse_rivals([EXPORTING, RECORDING])
     assert "kill -INT 17" in caught.value.hint
     # what cannot be known of one is a warning
-    for rival in (Rival(19, "xctrace", "bo"), Rival(20, "Instruments", "bo", 1.0)):
-        [warning] = refuse_rivals([rival])
+    for rival in (claim.Rival(19, "xctrace", "bo"), claim.Rival(20, "Instruments", "bo", 1.0)):
+        [warning] = claim.refuse_rivals([rival])
         assert warning.startswith(f"{rival.name}, process {rival.pid}, runs since ")
         assert " bo" not in warning
 
@@ -123,12 +115,12 @@ def test_rivals_are_found_by_name_and_open_files_by_lsof(tmp_path: Path) -> None
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        [found], while_open = rivals({name}), opened(file)
+        [found], while_open = claim.rivals({name}), claim.opened(file)
         process.communicate(b"\n")
     assert (found.pid, found.name, (found.arguments or ("",))[-1]) == (process.pid, name, "record")
     assert found.created > 0
-    assert rivals({name}) == ()
-    assert (while_open, opened(file)) in {(True, False), (None, None)}
+    assert claim.rivals({name}) == ()
+    assert (while_open, claim.opened(file)) in {(True, False), (None, None)}
 
 
 @pytest.mark.processes
@@ -136,12 +128,12 @@ def test_a_second_recording_is_refused_and_death_frees_the_lock(tmp_path: Path) 
     ready, says = os.pipe()
     holder = os.fork()
     if not holder:
-        with locked(Path("/runs/theirs"), tmp_path):
+        with claim.locked(Path("/runs/theirs"), tmp_path):
             os.write(says, b"held")
             signal.pause()
     os.read(ready, 4)
     with pytest.raises(ToolError, match=f"runs: process {holder}, since 2") as caught:
-        locked(tmp_path, tmp_path).__enter__()
+        claim.locked(tmp_path, tmp_path).__enter__()
     assert caught.value.message.endswith("into /runs/theirs.")
     assert f"kill -INT {holder}" in caught.value.hint
     # its guardian inherits the lock, and keeps it until all is stopped and saved
@@ -149,10 +141,10 @@ def test_a_second_recording_is_refused_and_death_frees_the_lock(tmp_path: Path) 
     noted = file.read_text()
     file.write_text(json.dumps(json.loads(noted) | {"pid": 999_999_999}))
     with pytest.raises(ToolError, match=r"still being stopped and saved; .*999999999, was ended"):
-        locked(tmp_path, tmp_path).__enter__()
+        claim.locked(tmp_path, tmp_path).__enter__()
     file.write_text(noted)
     os.kill(holder, signal.SIGKILL)
     os.waitpid(holder, 0)
-    with locked(Path("/runs/mine"), tmp_path) as (_, stale):
+    with claim.locked(Path("/runs/mine"), tmp_path) as (_, stale):
         assert stale is not None
         assert (stale.pid, stale.what) == (holder, "/runs/theirs")

@@ -9,14 +9,7 @@ import pytest
 
 from recording_fakes import xcode
 from tracekit.base.errors import InputError, RecordingError, UsageError
-from tracekit.record.xctrace.templates import (
-    draft,
-    overview,
-    read_template,
-    template_file,
-    template_files,
-    write,
-)
+from tracekit.record.xctrace import templates
 
 UID = plistlib.UID
 BOTH = {"counterprofile": 0, "counterprofileinternal": 0}
@@ -83,18 +76,18 @@ def test_a_copy_differs_in_the_settings_alone(
 ) -> None:  # fmt: skip
     source, output = template(), tmp_path / "new" / "mine.tracetemplate"
     before = source.read_bytes()
-    changes, content = draft(source, output, profile, shaders)
+    changes, content = templates.draft(source, output, profile, shaders)
     assert {change.key: change.after for change in changes} == expected
     assert all(change.place == f"object {change.holder}: {change.key}" for change in changes)
     assert not output.parent.exists()
-    assert write(output, content) == output
+    assert templates.write(output, content) == output
     assert source.read_bytes() == before
     made = plain(output.read_bytes())
     assert repr(made) == repr([SETTINGS | expected, OTHER])  # True is not 1 here
 
 
 def test_a_setting_in_several_places_is_changed_in_all(template: Template) -> None:
-    found = read_template(template(BOTH, {**BOTH, "counterprofile": 3}))
+    found = templates.read_template(template(BOTH, {**BOTH, "counterprofile": 3}))
     changes = found.changes(dict.fromkeys(BOTH, 13))
     assert [change.before for change in changes] == [0, 0, 3, 0]
     assert plain(found.changed(changes)) == [dict.fromkeys(BOTH, 13)] * 2
@@ -109,7 +102,7 @@ def test_an_unknown_structure_is_left_alone(template: Template) -> None:
         ({}, "no archived dictionary has the key counterprofile"),
     ):
         with pytest.raises(InputError, match=why) as caught:
-            read_template(template(root)).changes(dict.fromkeys(BOTH, 13))
+            templates.read_template(template(root)).changes(dict.fromkeys(BOTH, 13))
         assert "File > Save As Template" in caught.value.hint
 
 
@@ -121,7 +114,7 @@ def test_the_profile_asked_for(template: Template) -> None:
         (None, {"counterprofile": 3}, {"counterprofile": 13}),
         (None, {"counterprofile": True}),
     ):
-        assert read_template(template(*root)).counter_profile() == expected
+        assert templates.read_template(template(*root)).counter_profile() == expected
 
 
 def archived(*objects: Any) -> bytes:
@@ -147,7 +140,7 @@ def archived(*objects: Any) -> bytes:
 )
 def test_what_is_no_template_is_refused(content: bytes, why: str, template: Template) -> None:
     with pytest.raises(InputError, match=why):
-        list(read_template(template(content)).entries())
+        list(templates.read_template(template(content)).entries())
 
 
 def test_damage_anywhere_is_a_sentence_or_does_no_harm(template: Template) -> None:
@@ -156,7 +149,7 @@ def test_damage_anywhere_is_a_sentence_or_does_no_harm(template: Template) -> No
         damaged = bytearray(content)
         damaged[place] ^= 0x5A
         try:
-            list(read_template(template(bytes(damaged))).entries())
+            list(templates.read_template(template(bytes(damaged))).entries())
         except InputError:
             refused += 1
     assert refused > len(content) / 10
@@ -172,10 +165,10 @@ def test_a_draft_that_makes_no_sense_is_refused(template: Template, tmp_path: Pa
         (link, 1, "never written over"),
     ):
         with pytest.raises(UsageError, match=why):
-            draft(source, output, profile, None)
+            templates.draft(source, output, profile, None)
     (tmp_path / "file").touch()
     with pytest.raises(RecordingError, match="cannot be written"):
-        write(tmp_path / "file" / "x.tracetemplate", b"")
+        templates.write(tmp_path / "file" / "x.tracetemplate", b"")
 
 
 def test_templates_are_found_by_their_exact_name(tmp_path: Path) -> None:
@@ -190,12 +183,12 @@ def test_templates_are_found_by_their_exact_name(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / f"{name}.tracetemplate").touch()
     (of_user / "notes.txt").touch()
-    files = template_files(home, str(contents / "Developer" / "usr" / "bin" / "xctrace"))
+    files = templates.template_files(home, str(contents / "Developer" / "usr" / "bin" / "xctrace"))
     assert [file.stem for file in files] == ["Blank", "Blank", "Metal System Trace"]
-    assert template_file("Metal System Trace", files) == files[2]
+    assert templates.template_file("Metal System Trace", files) == files[2]
     for name, said in (("Metal System", "No template files"), ("Blank", "2 template files")):
         with pytest.raises(UsageError, match=said):
-            template_file(name, files)
+            templates.template_file(name, files)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +204,7 @@ def test_templates_are_found_by_their_exact_name(tmp_path: Path) -> None:
 def test_what_xctrace_lists(
     said: dict[str, str], counters: str, metal: bool, tmp_path: Path
 ) -> None:
-    found = overview(xcode(**said), tmp_path)
+    found = templates.overview(xcode(**said), tmp_path)
     assert (found.gpu_counters, found.metal_system_trace) == (counters, metal)
     assert len(found.remarks) == (1 if metal else 2)
     assert ("--template PATH" in found.remarks[-1]) is not bool(counters)

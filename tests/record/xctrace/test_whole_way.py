@@ -1,7 +1,6 @@
 """From the command line to the page, through a recorder that behaves like Apple's."""
 
 import json
-import shutil
 import sys
 from collections.abc import Callable
 from itertools import pairwise
@@ -65,14 +64,3 @@ def test_a_workload_is_recorded_exported_judged_and_drawn(
     assert missing in open_run(folder).provenance.warnings
     assert run("export", folder, "--tables", "needed,no_such") == 2
     assert "There is no table 'no_such' to export" in capsys.readouterr().err
-    # a bundle that cannot be exported is kept, and that is said
-    shutil.rmtree(folder / "exports")
-    scenario(trap=["metal-gpu-intervals"])
-    run("export", folder)
-    assert run("analyze", folder) == 4
-    printed = capsys.readouterr().err
-    assert "SIGTRAP" in printed
-    assert "cannot be said: the recording has no table gpu_intervals" in printed
-    scenario()
-    assert run("export", folder) == 0
-    assert "gpu_intervals" in open_run(folder).tables
