@@ -1,8 +1,10 @@
-"""Targets, deadlines and types for recordings with the fake xctrace, and an Xcode that lists."""
+"""Targets and deadlines for recordings with the fake xctrace; an Xcode that lists; an archive."""
 
 import os
+import plistlib
 import signal
 from collections.abc import Callable
+from typing import Any
 
 from tracekit.record.recorder import Launch, Recorded
 from tracekit.record.xctrace.command import Completed
@@ -55,3 +57,25 @@ def xcode(**said: str) -> Xctrace:
         return Completed(argv, 0, (_ANSWERS | said)[argv[2] if argv[1] == "list" else argv[1]])
 
     return Xctrace("/X/xctrace", run, Timeouts(pauses=()))
+
+
+def binary(plist: Any) -> bytes:
+    return plistlib.dumps(plist, fmt=plistlib.FMT_BINARY, sort_keys=False)
+
+
+def archive(*dictionaries: dict[str, Any]) -> bytes:
+    """Archive flat dictionaries as NSKeyedArchiver does: equal values once, each as two rows."""
+    objects: list[Any] = ["$null"]
+    known: dict[str, plistlib.UID] = {}
+
+    def uid(value: Any) -> plistlib.UID:
+        if repr(value) not in known:
+            known[repr(value)] = plistlib.UID(len(objects))
+            objects.append(value)
+        return known[repr(value)]
+
+    for values in dictionaries:
+        rows = {"NS.keys": [*map(uid, values)], "NS.objects": [*map(uid, values.values())]}
+        objects.append(rows)
+    top = {"root": plistlib.UID(1)}
+    return binary({"$archiver": "NSKeyedArchiver", "$top": top, "$objects": objects})

@@ -16,8 +16,6 @@ from tracekit.base.processes import StopPolicy
 from tracekit.base.recording import Provenance, Recording, mark
 from tracekit.record.supervisor import Supervisor, size
 
-pytestmark = pytest.mark.processes
-
 GENTLE = ((int(signal.SIGINT), 30.0), (int(signal.SIGTERM), 30.0), (int(signal.SIGKILL), 30.0))
 STEEP = ((int(signal.SIGINT), 0.2), (int(signal.SIGTERM), 0.2), (int(signal.SIGKILL), 30.0))
 PRELUDE = "import os, signal, sys, time\nsay = lambda line: print(line, flush=True)\n"
@@ -98,6 +96,7 @@ def kill(recording: Recording) -> Iterator[Kill]:
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_program_is_what_it_would_be_without_a_guardian(recording: Recording) -> None:
     code = (
@@ -136,48 +135,50 @@ def test_what_is_still_watched_is_stopped_at_the_end_and_nothing_else(tmp_path: 
     forgotten.wait()
 
 
-def test_a_program_is_asked_first(kill: Kill, recording: Recording, tmp_path: Path) -> None:
-    saved = tmp_path / "saved"
-    code = (
-        f"def save(*_):\n    time.sleep(0.3); open({str(saved)!r}, 'w').write('all'); sys.exit()\n"
+def save(file: Path, parts: int, pause: float) -> str:
+    """Write code that on SIGINT saves parts into a file, with a pause before each, and ends."""
+    return (
+        f"def save(*_):\n    for _ in range({parts}):\n        time.sleep({pause})\n"
+        f"        open({str(file)!r}, 'a').write('more')\n    os._exit(0)\n"
         f"signal.signal(2, save)\n{WAIT}"
     )
-    assert kill(code) == (
+
+
+@pytest.mark.processes
+def test_a_program_is_asked_first(kill: Kill, recording: Recording, tmp_path: Path) -> None:
+    assert kill(save(tmp_path / "saved", 1, 0.3)) == (
         "tracekit was ended before it could finish (xctrace: saving); "
         "process PID ended after SIGINT"
     )
-    assert saved.read_text() == "all"
+    assert (tmp_path / "saved").read_text() == "more"
     assert recording.provenance().stages["record"].state == "interrupted"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
-    ("code", "signals", "timeout", "end"),
+    ("code", "timeout", "end"),
     [
-        (DEAF + WAIT, STEEP, 0, "process PID ended after SIGKILL"),
+        (DEAF + WAIT, 0, "process PID ended after SIGKILL"),
         # what saves already, and so ends by itself, is first left to itself
-        ("say('ready'); time.sleep(1)", STEEP, 30, "process PID had ended"),
-        (WAIT, STEEP, 0.2, "process PID ended after SIGINT"),
+        ("say('ready'); time.sleep(1)", 30, "process PID had ended"),
+        (WAIT, 0.2, "process PID ended after SIGINT"),
     ],
 )
 def test_signals_come_after_the_time_that_was_noted_until_one_helps(
-    code: str, signals: tuple[tuple[int, float], ...], timeout: float, end: str, kill: Kill
+    code: str, timeout: float, end: str, kill: Kill
 ) -> None:
-    assert kill(code, StopPolicy(signals), timeout).endswith(end)
+    assert kill(code, StopPolicy(STEEP), timeout).endswith(end)
 
 
+@pytest.mark.processes
 def test_a_program_that_grows_is_waited_for(kill: Kill, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle"
-    code = (
-        f"def save(*_):\n    for _ in range(15):\n        time.sleep(0.1)\n"
-        f"        open({str(bundle)!r}, 'a').write('more')\n    os._exit(0)\n"
-        f"signal.signal(2, save)\n{WAIT}"
-    )
-    signals = ((int(signal.SIGINT), 0.8), *STEEP[1:])
-    policy = StopPolicy(signals, grows=(str(bundle),))
-    assert kill(code, policy).endswith("ended after SIGINT")
+    policy = StopPolicy(((int(signal.SIGINT), 0.8), *STEEP[1:]), grows=(str(bundle),))
+    assert kill(save(bundle, 15, 0.1), policy).endswith("ended after SIGINT")
     assert len(bundle.read_text()) == 15 * len("more")
 
 
+@pytest.mark.processes
 def test_what_a_program_started_ends_with_it_and_so_does_a_worker_that_says_who_it_is(
     kill: Kill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,23 +27,14 @@ def attach(record: Record, tmp_path: Path) -> Worker:
     """Record a workload of the given step and preparation with the fake, by attaching."""
 
     def run(
-        step: str = "time.sleep(0.002)",
-        prepare: str = "pass",
-        *,
-        repeats: int | None = 20,
-        time_limit: float = 20,
-        **manner: Any,
+        step: str = "time.sleep(0.002)", prepare: str = "pass", repeats: int | None = 20, **how: Any
     ) -> Recorded:
         file = tmp_path / "naps.py"
         file.write_text(naps_that(step, prepare))
-        plan = Plan(load(file), method="attach", counters="off", warmup=2)
-        return record(replace(plan, repeats=repeats, time_limit=time_limit), **manner)
+        plan = Plan(load(file), method="attach", counters="off", warmup=2, repeats=repeats)
+        return record(replace(plan, time_limit=how.pop("time_limit", 20)), **how)
 
     return run
-
-
-def report_of(recording: Recording) -> WorkloadReport:
-    return fold(recording.journal_file)
 
 
 def steady(report: WorkloadReport) -> int:
@@ -59,12 +50,12 @@ def test_the_warm_up_is_outside_of_the_trace_and_the_worker_stays_until_it_is_sa
     def progress(text: str) -> None:
         told.append(text)
         if text == "saved":
-            alive.append(psutil.Process(report_of(recording).pid).is_running())
+            alive.append(psutil.Process(fold(recording.journal_file).pid).is_running())
 
     recorded = attach(prepare="time.sleep(0.3)", progress=progress)
     assert alive == [True]
     assert (recorded.failure, recorded.warnings, recorded.interrupted) == ("", (), False)
-    report = report_of(recording)
+    report = fold(recording.journal_file)
     assert (report.state, report.complete, steady(report)) == ("done", True, 20)
     origin = recorded.clock["origin"] - recorded.clock["uncertainty"]
     phases = {phase.name: phase for phase in report.phases}
@@ -82,22 +73,14 @@ def test_the_warm_up_is_outside_of_the_trace_and_the_worker_stays_until_it_is_sa
     assert line[-2:] == ("--attach", str(report.pid))
 
 
-@pytest.mark.parametrize(
-    ("prepare", "kind", "message"),
-    [
-        ("raise UsageError('--depth must be odd.')", UsageError, "--depth must be odd."),
-        (
-            "os.write(2, b'out of patience'); os._exit(7)", ToolError,
-            r"Nothing was recorded: The workload ended with exit code 7 .* last words: out of pat",
-        ),
-    ],
-)  # fmt: skip
 def test_a_worker_that_is_never_ready(
-    attach: Worker, recording: Recording, told: list[str], *,
-    prepare: str, kind: type[Exception], message: str,
-) -> None:  # fmt: skip
-    with pytest.raises(kind, match=message):
-        attach(prepare=prepare)
+    attach: Worker, recording: Recording, told: list[str]
+) -> None:
+    with pytest.raises(UsageError, match="--depth must be odd"):
+        attach(prepare="raise UsageError('--depth must be odd.')")
+    said = "Nothing was recorded: The workload ended with exit code 7 .* last words: out of pat"
+    with pytest.raises(ToolError, match=said):
+        attach(prepare="os.write(2, b'out of patience'); os._exit(7)")
     assert not recording.bundle.exists()
     assert "xctrace is starting" not in told
 
@@ -111,7 +94,7 @@ def test_a_worker_that_still_waits_is_tried_again_and_one_that_was_let_go_has_a_
     assert recorded.failure == ""
     assert told.count("xctrace could not start; trying again in 0 s") == 2
     assert told.count("preparing the workload") == 2
-    report, first = report_of(recording), fold(recording.folder / "workload-try-1.jsonl")
+    report, first = fold(recording.journal_file), fold(recording.folder / "workload-try-1.jsonl")
     assert steady(report) == 20
     assert first.pid not in {0, report.pid}
     assert recorded.targets[0].pid == report.pid
@@ -123,7 +106,7 @@ def test_no_start_lets_no_worker_go(
     scenario(hang="announced")
     with pytest.raises(ToolError, match="xctrace hung before it began to record"):
         attach(deadlines=replace(DEADLINES, start=1, signals=STEEP))
-    report = report_of(recording)
+    report = fold(recording.journal_file)
     assert (report.state, steady(report)) == ("interrupted", 0)
 
 
@@ -138,7 +121,7 @@ def test_ctrl_c_saves_what_it_has(attach: Worker, recording: Recording, told: li
     recorded = attach(progress=interrupting("recording", told), repeats=None)
     assert (recorded.interrupted, recorded.failure) == (True, "")
     assert recording.bundle.is_dir()
-    assert report_of(recording).complete
+    assert fold(recording.journal_file).complete
 
 
 def test_an_endless_step_is_killed_after_the_saving(attach: Worker, recording: Recording) -> None:

@@ -1,14 +1,13 @@
 """The command lines of recordings, word for word: template, instrument, program."""
 
 import os
-import plistlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recording_fakes import xcode
+from recording_fakes import archive, xcode
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Attach, Launch, Request
@@ -112,11 +111,8 @@ def chosen(tmp_path: Path) -> Chosen:
         return select(request, xcode(**said))
 
     def written(profile: int) -> Path:
-        uid = plistlib.UID
-        row = ["$null", {"NS.keys": [uid(2)], "NS.objects": [uid(3)]}, "counterprofile", profile]
-        plist = {"$archiver": "NSKeyedArchiver", "$top": {"root": uid(1)}, "$objects": row}
         path = tmp_path / "t.tracetemplate"
-        path.write_bytes(plistlib.dumps(plist, fmt=plistlib.FMT_BINARY))
+        path.write_bytes(archive({"counterprofile": profile}))
         return path
 
     return choose

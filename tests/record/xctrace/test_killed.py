@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 
@@ -14,15 +13,13 @@ import pytest
 
 from children import until
 from command_line import run
-from tracekit.base.errors import ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.xctrace.claim import Holder, locked
+from tracekit.record.xctrace.claim import locked
 from tracekit.run import open as open_run
 from worker_naps import naps_that
 
 Scenario = Callable[..., None]
-Start = Callable[..., subprocess.Popen[bytes]]
 
 pytestmark = pytest.mark.processes
 
@@ -43,40 +40,39 @@ def relatives(folder: Path) -> list[psutil.Process]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "run"
-
-
-@pytest.fixture
-def start(folder: Path) -> Iterator[Start]:
-    """Start `tracekit record` into the folder; kill what a failed test leaves."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def begin(*arguments: str) -> subprocess.Popen[bytes]:
-        argv = (sys.executable, "-m", "tracekit", "record", "--output", str(folder), *arguments)
-        null = subprocess.DEVNULL
-        started.append(subprocess.Popen(argv, stdout=null, stderr=null, start_new_session=True))
-        return started[-1]
-
-    yield begin
-    for process in started:
-        process.kill()
-        process.wait()
-    for left in relatives(folder):
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """The folder of a run; what a failed test leaves running is killed."""
+    yield tmp_path / "run"
+    for left in relatives(tmp_path / "run"):
         left.kill()
 
 
-def marked(folder: Path, words: str, times: int = 1) -> Callable[[], bool]:
-    """Tell whether the journal of the worker says something so many times."""
-    journal = folder / "workload.jsonl"
-    return lambda: journal.exists() and journal.read_text().count(words) >= times
+def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """Start `tracekit record` into the folder."""
+    argv = (sys.executable, "-m", "tracekit", "record", "--output", str(folder), *arguments)
+    null = subprocess.DEVNULL
+    return subprocess.Popen(argv, stdout=null, stderr=null, start_new_session=True)
 
 
-def ended(process: subprocess.Popen[bytes], number: int, folder: Path) -> None:
+def start_naps(folder: Path, words: str, times: int, *arguments: str) -> subprocess.Popen[bytes]:
+    """Start to record a workload; return when its journal says something so many times."""
+    (folder.parent / "naps.py").write_text(naps_that("time.sleep(0.01)"))
+    naps = ("--workloads", str(folder.parent), "--workload", "naps", "--time-limit", "60s")
+    process, journal = start(folder, *naps, *arguments), folder / "workload.jsonl"
+    until(lambda: journal.exists() and journal.read_text().count(words) >= times, words)
+    return process
+
+
+def end(process: subprocess.Popen[bytes], number: int, folder: Path) -> None:
+    is_killed = number == signal.SIGKILL
     process.send_signal(number)
-    process.wait(60)
+    assert process.wait(60) == (-signal.SIGKILL if is_killed else 130)
     until(lambda: not relatives(folder), "nothing is left running")
-    assert Recording(folder).provenance().stages["record"].state == "interrupted"
+    stage = Recording(folder).provenance().stages["record"]
+    assert stage.state == "interrupted"
+    assert stage.message.startswith("tracekit was ended before it could finish") is is_killed
+    with locked(folder, notes_folder()) as (_, before):  # not given back
+        assert (before is not None) is (is_killed and (folder / "recording.trace").exists())
 
 
 # The line that shows a state, and how the fake makes it last.
@@ -92,77 +88,45 @@ ENDINGS = [
     *zip(STATES, cycle((signal.SIGINT, signal.SIGTERM)), strict=False),
     *((state, signal.SIGKILL) for state in STATES),
 ]
-
-
-def stale(folder: Path) -> Holder | None:
-    """Take the lock as soon as it is free, and return who did not give it back."""
-    held: list[Holder | None] = []
-
-    def free() -> bool:
-        with suppress(ToolError), locked(folder, notes_folder()) as (_, before):
-            held.append(before)
-        return bool(held)
-
-    until(free, "the lock is free")
-    return held[0]
+USUAL = ("started", signal.SIGTERM)
 
 
 @pytest.mark.parametrize(
     ("state", "number"),
-    [
-        pytest.param(
-            *ending, marks=[] if ending == ("started", signal.SIGTERM) else pytest.mark.campaign
-        )
-        for ending in ENDINGS
-    ],
+    [pytest.param(*case, marks=[pytest.mark.campaign] * (case != USUAL)) for case in ENDINGS],
 )
 def test_nothing_outlives_tracekit_and_what_was_recorded_is_saved(
-    *, state: str, number: signal.Signals,
-    scenario: Scenario, start: Start, folder: Path, tmp_path: Path,
-) -> None:  # fmt: skip
+    state: str, number: signal.Signals, scenario: Scenario, folder: Path, tmp_path: Path
+) -> None:
     (line, keys), said = STATES[state], tmp_path / "scenario.said"
     scenario(**keys)
     limit = "60s" if state in {"announced", "started"} else "500ms"
-    process = start("--time-limit", limit, *TARGET)
+    process = start(folder, "--time-limit", limit, *TARGET)
     until(lambda: said.exists() and f"\n{line}" in f"\n{said.read_text()}", state)
-    ended(process, number, folder)
-    assert process.returncode == (-signal.SIGKILL if number is signal.SIGKILL else 130)
-    if number is signal.SIGKILL:
-        stage = Recording(folder).provenance().stages["record"]
-        assert stage.message.startswith("tracekit was ended before it could finish")
-    assert (stale(folder) is not None) == (number is signal.SIGKILL)
+    end(process, number, folder)
     scenario()
     assert run("export", folder) == 0
     recorded = Recording(folder).provenance()
-    assert recorded.targets
-    assert recorded.target_rows
+    assert (bool(recorded.targets), recorded.target_rows) == (True, True)
     assert recorded.clock["epoch"]
 
 
 def test_what_a_killed_tracekit_had_measured_can_be_exported(
-    scenario: Scenario, start: Start, folder: Path, tmp_path: Path
+    scenario: Scenario, folder: Path
 ) -> None:
     """The marks of the worker are laid on the time of the trace that its guardian saved."""
     scenario(ignores_limit=True)
-    (tmp_path / "naps.py").write_text(naps_that("time.sleep(0.01)"))
-    naps = ("--workloads", str(tmp_path), "--workload", "naps", "--warmup", "1")
-    process = start(*naps, "--method", "attach", "--time-limit", "60s")
-    until(marked(folder, '"phase":"steady"', 10), "steady")
-    ended(process, signal.SIGKILL, folder)
-    assert stale(folder) is not None
+    words = '"phase":"steady"'
+    process = start_naps(folder, words, 10, "--warmup", "1", "--method", "attach")
+    end(process, signal.SIGKILL, folder)
     scenario()
     assert run("export", folder) == 0
     opened = open_run(folder)
     assert (opened.tables["steps"]["phase"] == "steady").sum() > 9
     assert (opened.tables["phases"]["start"] < 0).any()  # what was before the trace
     assert "origin" in opened.provenance.clock
-    assert opened.provenance.stages["record"].message.startswith("tracekit was ended before")
 
 
-def test_no_host_worker_outlives_tracekit(start: Start, folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "naps.py").write_text(naps_that("time.sleep(0.01)"))
-    naps = ("--workloads", str(tmp_path), "--workload", "naps", "--time-limit", "60s")
-    process = start("--recorder", "host", *naps)
-    until(marked(folder, '"name":"steady"'), "steady")
-    ended(process, signal.SIGKILL, folder)
+def test_no_host_worker_outlives_tracekit(folder: Path) -> None:
+    end(start_naps(folder, '"name":"steady"', 1, "--recorder", "host"), signal.SIGKILL, folder)
     assert (folder / "recording.host" / "session.json").exists()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recording_fakes import xcode
+from recording_fakes import archive, binary, xcode
 from tracekit.base.errors import InputError, RecordingError, UsageError
 from tracekit.record.xctrace import templates
 
@@ -20,33 +20,12 @@ Values = dict[str, Any]
 Template = Callable[..., Path]
 
 
-def keyed(*dictionaries: Values) -> dict[str, Any]:
-    """Archive flat dictionaries as NSKeyedArchiver does: equal values once, each as two rows."""
-    objects: list[Any] = ["$null"]
-    known: dict[str, plistlib.UID] = {}
-
-    def uid(value: Any) -> plistlib.UID:
-        if repr(value) not in known:
-            known[repr(value)] = UID(len(objects))
-            objects.append(value)
-        return known[repr(value)]
-
-    for values in dictionaries:
-        rows = {"NS.keys": [*map(uid, values)], "NS.objects": [*map(uid, values.values())]}
-        objects.append(rows)
-    return {"$archiver": "NSKeyedArchiver", "$top": {"root": UID(1)}, "$objects": objects}
-
-
 def plain(content: bytes) -> list[Values]:
     """Read the dictionaries of an archive back, without the code under test."""
     objects = plistlib.loads(content)["$objects"]
     rows = [value for value in objects if isinstance(value, dict) and "NS.keys" in value]
     pairs = [zip(row["NS.keys"], row["NS.objects"], strict=True) for row in rows]
     return [{objects[key.data]: objects[value.data] for key, value in pair} for pair in pairs]
-
-
-def binary(plist: Any) -> bytes:
-    return plistlib.dumps(plist, fmt=plistlib.FMT_BINARY, sort_keys=False)
 
 
 @pytest.fixture
@@ -56,7 +35,7 @@ def template(tmp_path: Path) -> Template:
     def make(*content: Any) -> Path:
         path = tmp_path / "Metal System Trace.tracetemplate"
         given = isinstance(content[0] if content else None, bytes)
-        path.write_bytes(content[0] if given else binary(keyed(*(content or (SETTINGS, OTHER)))))
+        path.write_bytes(content[0] if given else archive(*(content or (SETTINGS, OTHER))))
         return path
 
     return make
@@ -144,7 +123,7 @@ def test_what_is_no_template_is_refused(content: bytes, why: str, template: Temp
 
 
 def test_damage_anywhere_is_a_sentence_or_does_no_harm(template: Template) -> None:
-    content, refused = binary(keyed(BOTH)), 0
+    content, refused = archive(BOTH), 0
     for place in range(len(content)):
         damaged = bytearray(content)
         damaged[place] ^= 0x5A
