@@ -133,39 +133,30 @@ def test_the_clock_of_a_trace_is_the_best_that_can_be_read(
     assert {name: clock[name] for name in known} == known
 
 
-LEFT_OUT = "is left out: it cannot be laid on the trace's time"
+def test_what_stands_beside_a_program_is_exported(recording: Recording) -> None:
+    def exported_by(**clock: int) -> tuple[str, set[str]]:
+        recording.save_provenance(Provenance(clock=clock))
+        for file in recording.exports.glob("host-*"):
+            file.unlink()
+        said = "".join(export_workload_events(recording))
+        files = recording.exports.glob("host-*")
+        return said, {file.stem.removeprefix("host-") for file in files}
 
-
-@pytest.mark.parametrize(
-    ("worker", "monitored", "clock", "begins", "written"),
-    [
-        (False, True, True, "A monitor's readings are laid on the trace's", {"results", "gauges"}),
-        (False, True, False, f"What a monitor read {LEFT_OUT}", {"results"}),
-        (False, False, False, "", {"results"}),
-        (False, False, True, "", {"results"}),  # results alone have no times to speak of
-        (True, False, False, f"What the workload marked {LEFT_OUT}", set()),
-    ],
-)
-def test_what_stands_beside_a_program_is_exported(
-    *, worker: bool, monitored: bool, clock: bool, begins: str, written: set[str],
-    recording: Recording,
-) -> None:  # fmt: skip
-    if not worker:
-        recording.journal_file.unlink()
-    if monitored:
-        with closing(Journal(recording.gauges_file)) as journal:
-            journal.write("anchor", monotonic=ORIGIN, epoch=BEGAN)
-            gauge = {"name": "gpu_clock", "value": 1.4e9, "unit": "Hz", "source": "macmon"}
-            journal.write("gauge", at=ORIGIN + 3_000_000, **gauge)
+    unlaid = "is left out: it cannot be laid on the trace's time, as the trace names no beginning."
     recording.output_file.write_text("Generation: 128 tokens, 45.256 tokens-per-sec\n")
-    recording.save_provenance(Provenance(clock={"origin": ORIGIN} if clock else {}))
-    said = export_workload_events(recording)
-    assert "".join(said).startswith(begins)
-    assert len(said) == bool(begins)
-    files = {file.stem.removeprefix("host-") for file in recording.exports.glob("host-*")}
-    assert files == written
+    assert exported_by() == (f"What the workload marked {unlaid}", set())
+    recording.journal_file.unlink()
+    for clock in ({}, {"origin": ORIGIN}):  # results alone have no times to speak of
+        assert exported_by(**clock) == ("", {"results"})
+    with closing(Journal(recording.gauges_file)) as journal:
+        journal.write("anchor", monotonic=ORIGIN, epoch=BEGAN)
+        gauge = {"name": "gpu_clock", "value": 1.4e9, "unit": "Hz", "source": "macmon"}
+        journal.write("gauge", at=ORIGIN + 3_000_000, **gauge)
+    assert exported_by() == (f"What a monitor read {unlaid}", {"results"})
+    said, files = exported_by(origin=ORIGIN)
+    assert said.startswith("A monitor's readings are laid on the trace's time by ")
+    assert files == {"results", "gauges"}
     tables = Tables(recording.exports, frozenset())
-    assert "results" not in files or len(tables["results"]) == 2
-    if "gauges" in files:
-        rows = tables["gauges"][["time", "value", "source"]]
-        assert rows.to_numpy().tolist() == [[3_000_000, 1.4e9, "macmon"]]
+    assert len(tables["results"]) == 2
+    rows = tables["gauges"][["time", "value", "source"]]
+    assert rows.to_numpy().tolist() == [[3_000_000, 1.4e9, "macmon"]]

@@ -103,9 +103,3 @@ def test_a_bundle_opens_in_the_instruments_that_recorded_it_else_the_selected_el
         recording.save_provenance(Provenance(command_lines=lines))
         got = opening(recording, "trace", system="darwin", run=asked)
         assert got.argv == ("open", "-a", app, bundle)
-
-
-def test_the_command_line_is_printed_as_a_shell_takes_it(make: Make, tracekit: Any) -> None:
-    recording = make("report.html")
-    said = tracekit("open", recording.folder, "--print").out
-    assert said.endswith(f"open '{recording.report_file.resolve()}'\n")

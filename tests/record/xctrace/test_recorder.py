@@ -105,9 +105,8 @@ def test_what_is_whole_and_what_is_not(
 LATE = "xctrace did not stop in time and was stopped with SIGINT."
 
 
-@pytest.mark.parametrize(
-    ("ended", "said"),
-    [
+def test_warnings_are_of_xctrace_and_signals_nobody_asked_for() -> None:
+    for ended, said in (
         (Ended(replace(SAVED, warnings=("Odd.",)), 0), "xctrace warns: Odd."),
         (Ended(replace(SAVED, warnings=(COUNTERS,)), 0), f"xctrace says: {COUNTERS}"),
         (Ended(replace(SAVED, foreign=True), 0), "xctrace did not speak English"),
@@ -116,49 +115,40 @@ LATE = "xctrace did not stop in time and was stopped with SIGINT."
         (Ended(SAVED, 0, (SIGINT,), finished=True), ""),
         (Ended(SAVED, 0, (SIGINT, SIGINT), interrupted=True), LATE),
         (Ended(SAVED, -9, KILLED), ""),
-    ],
-)
-def test_warnings_are_of_xctrace_and_signals_nobody_asked_for(ended: Ended, said: str) -> None:
-    found = warnings(ended)
-    assert said in "".join(found)
-    assert len(found) == bool(said)
+    ):
+        found = warnings(ended)
+        assert (said in "".join(found), len(found)) == (True, bool(said))
 
 
 ARGV = ("/X/xctrace", "record", "--attach", "5")
 TARGET = Attach(5)
 
 
-@pytest.mark.parametrize("finished", [False, True])
-def test_nothing_came_quotes_line_and_words(finished: bool) -> None:
-    account = Account(complaints=("Cannot find process for provided pid: 5",))
-    ended = Ended(account, 21, finished=finished)
+def test_nothing_came_quotes_line_and_words() -> None:
+    ended = Ended(Account(complaints=("Cannot find process for provided pid: 5",)), 21)
     error = nothing_came(ended, TARGET, ARGV, "There is no bundle.")
-    assert (
-        error.message
-        == (
-            "Nothing was recorded: xctrace ended before it said anything. There is no process with "
-            "that id to attach to. /X/xctrace record --attach 5 failed with exit code 21:\n"
-            "Cannot find process for provided pid: 5\nThere is no bundle."
-        )
-        + "\nThe process 5 ended before the recording did." * finished
+    said = (
+        "Nothing was recorded: xctrace ended before it said anything. There is no process with "
+        "that id to attach to. /X/xctrace record --attach 5 failed with exit code 21:\n"
+        "Cannot find process for provided pid: 5\nThere is no bundle."
     )
-    assert error.hint == "Check that the program still runs."
-    assert early_end(ended, Launch(("true",))) == ()
+    assert (error.message, error.hint) == (said, "Check that the program still runs.")
+    finished = replace(ended, finished=True)
+    error = nothing_came(finished, TARGET, ARGV, "There is no bundle.")
+    assert error.message == f"{said}\nThe process 5 ended before the recording did."
+    assert early_end(finished, Launch(("true",))) == ()
 
 
-@pytest.mark.parametrize(
-    ("state", "halted", "said"),
-    [
+def test_nothing_came_of_a_recorder_that_hung() -> None:
+    for state, halted, said in (
         (State.ANNOUNCED, "", "xctrace hung before it began to record"),
         (State.STOPPING, "", "xctrace hung while it stopped"),
         (State.SAVING, "no room", "xctrace was stopped for no room"),
-    ],
-)
-def test_nothing_came_of_a_recorder_that_hung(state: State, halted: str, said: str) -> None:
-    ended = Ended(Account(state=state), -9, KILLED, halted=halted)
-    error = nothing_came(ended, TARGET, ARGV, "")
-    assert error.message == f"{said} and had to be killed; the recording is lost."
-    assert ("/X/xctrace record --attach 5" in error.hint) is (halted == "")
+    ):
+        ended = Ended(Account(state=state), -9, KILLED, halted=halted)
+        error = nothing_came(ended, TARGET, ARGV, "")
+        assert error.message == f"{said} and had to be killed; the recording is lost."
+        assert ("/X/xctrace record --attach 5" in error.hint) is (halted == "")
 
 
 SAVING = "saving; this can take minutes"
