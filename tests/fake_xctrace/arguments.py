@@ -18,11 +18,6 @@ _WITH_VALUE = {
 class RefusalError(Exception):
     """The arguments are refused, with an exit code and a text."""
 
-    def __init__(self, code: int, text: str) -> None:
-        super().__init__(text)
-        self.code = code
-        self.text = text
-
 
 @dataclass
 class Arguments:
@@ -41,28 +36,20 @@ class Arguments:
 
     @property
     def attach(self) -> str:
-        """Return the process to attach to, as it was given."""
         return self.values.get("--attach", "")
 
     @property
-    def limit(self) -> float | None:
-        """Return the time limit in seconds."""
+    def limit(self) -> tuple[float | None, str]:
+        """Return the time limit in seconds, and as the first line states it."""
         text = self.values.get("--time-limit", "")
         if not text:
-            return None
+            return None, ""
         found = re.fullmatch(r"(\d+)(ms|s|m|h)?", text)
         if found is None:
             raise RefusalError(64, f"unexpected time limit: {text}")
-        return int(found[1]) * _UNITS[found[2] or "s"]
-
-    @property
-    def announced_limit(self) -> str:
-        """Return the limit as the first line states it: milliseconds stay milliseconds."""
-        if self.limit is None:
-            return ""
-        milliseconds = self.values["--time-limit"].endswith("ms")
-        limit = f"{self.limit * 1000:.1f} ms" if milliseconds else f"{self.limit:.1f} s"
-        return f" Time limit: {limit}"
+        seconds = int(found[1]) * _UNITS[found[2] or "s"]
+        stated = f"{seconds * 1000:.1f} ms" if found[2] == "ms" else f"{seconds:.1f} s"
+        return seconds, f" Time limit: {stated}"
 
 
 def parse(options: list[str]) -> Arguments:

@@ -28,8 +28,9 @@ def record(options: list[str], scenario: Scenario) -> int:
         arguments = parse(options)
         check(arguments, scenario)
     except RefusalError as refusal:
-        sys.stderr.write(f"{refusal.text}\n")
-        return refusal.code
+        code, text = refusal.args
+        sys.stderr.write(f"{text}\n")
+        return code
     return Recording(arguments, scenario).run()
 
 
@@ -39,6 +40,7 @@ class Recording:
     def __init__(self, arguments: Arguments, scenario: Scenario) -> None:
         self.arguments = arguments
         self.scenario = scenario
+        self.limit, _ = arguments.limit
         self.interrupted = False
         self.locked_out = False
         self.child: subprocess.Popen[bytes] | None = None
@@ -78,7 +80,7 @@ class Recording:
         else:
             pid = self.arguments.attach
             target = f"Attaching to: {_name_of(int(pid))} ({pid})."
-        return f"Starting recording with {what}. {target}{self.arguments.announced_limit}"
+        return f"Starting recording with {what}. {target}{self.arguments.limit[1]}"
 
     def _take(self, what: str, *, whole: bool = False) -> None:
         """Let time pass; SIGINT cuts it short unless it is to be taken whole."""
@@ -124,8 +126,8 @@ class Recording:
     def _wait(self) -> tuple[str, str]:
         """Record until something ends it; return the stop line and the TOC's end reason."""
         end = None
-        if self.arguments.limit is not None and not self.scenario["ignores_limit"]:
-            end = time.monotonic() + self.arguments.limit
+        if self.limit is not None and not self.scenario["ignores_limit"]:
+            end = time.monotonic() + self.limit
         while True:
             if self.interrupted or self.locked_out:
                 return texts.STOPPING, "User stopped recording"
@@ -176,7 +178,7 @@ class Recording:
         state = {
             "template": self.arguments.template,
             "instruments": self.arguments.instruments,
-            "limit": self.arguments.limit,
+            "limit": self.limit,
             "started": self.scenario.get("start_date", started),
             "ended": ended.isoformat(timespec="milliseconds"),
             "duration": 0.0 if failed else (ended - self.started).total_seconds(),

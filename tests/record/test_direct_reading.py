@@ -76,16 +76,12 @@ class Xcode:
         return list(said), sorted(self.exported)
 
 
-@pytest.fixture
-def xcode() -> Xcode:
-    return Xcode()
-
-
 def read_back(recording: Recording) -> pd.DataFrame:
     return Tables(recording.exports, frozenset({4711}))["gpu_intervals"]
 
 
-def test_what_was_compared_is_not_exported_again(xcode: Xcode, tmp_path: Path) -> None:
+def test_what_was_compared_is_not_exported_again(tmp_path: Path) -> None:
+    xcode = Xcode()
     first, second = recorded(tmp_path / "1", *TABLES), recorded(tmp_path / "2", *TABLES)
     assert xcode.read(first) == ([], [INTERVALS, STATES, TIME])
     known = reading.recall("17C529", notes_folder()).tables.values()
@@ -102,8 +98,8 @@ def test_what_was_compared_is_not_exported_again(xcode: Xcode, tmp_path: Path) -
     assert (second.exports / f"{INTERVALS}.xml").exists()
 
 
-def test_an_export_that_differs_is_used_and_reported(xcode: Xcode, tmp_path: Path) -> None:
-    xcode.lie = (">8</duration>", ">9</duration>")
+def test_an_export_that_differs_is_used_and_reported(tmp_path: Path) -> None:
+    xcode = Xcode(lie=(">8</duration>", ">9</duration>"))
     said = (
         f"{INTERVALS} is read otherwise than xctrace exports it (row 2, duration: 8 directly, "
         "9 exported): only its export is used, which `tracekit export` writes. "
@@ -119,7 +115,8 @@ def test_an_export_that_differs_is_used_and_reported(xcode: Xcode, tmp_path: Pat
     assert Tables(none.exports, frozenset()).get("gpu_intervals") is None
 
 
-def test_a_bundle_of_unknown_layout_is_exported(xcode: Xcode, tmp_path: Path) -> None:
+def test_a_bundle_of_unknown_layout_is_exported(tmp_path: Path) -> None:
+    xcode = Xcode()
     recording = recorded(tmp_path / "1", *TABLES)
     xcode.read(recording, "none")
     assert direct(recording.exports) is not None
@@ -133,7 +130,8 @@ def test_a_bundle_of_unknown_layout_is_exported(xcode: Xcode, tmp_path: Path) ->
     assert direct(recording.exports) is None
 
 
-def test_what_fails_or_is_not_exported_is_read_directly(xcode: Xcode, tmp_path: Path) -> None:
+def test_what_fails_or_is_not_exported_is_read_directly(tmp_path: Path) -> None:
+    xcode = Xcode()
     recording = recorded(tmp_path / "1", *TABLES)
     new = "Read directly, and never compared with an export of build 17C529:"
     assert xcode.read(recording, "none") == ([f"{new} {INTERVALS}, {TIME}."], [])
@@ -148,14 +146,12 @@ def test_what_fails_or_is_not_exported_is_read_directly(xcode: Xcode, tmp_path: 
     assert failed.startswith("Nothing was exported; the bundle is read directly: ")
 
 
-def test_comparing_needs_no_cache(
-    xcode: Xcode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comparing_needs_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file"))
     for name in ("1", "2"):
         recording = recorded(tmp_path / name, *TABLES)
-        assert xcode.read(recording) == ([], [INTERVALS, STATES, TIME])
+        assert Xcode().read(recording) == ([], [INTERVALS, STATES, TIME])
 
 
 def test_the_second_capture_of_a_build_exports_nothing(scenario: Scenario, tmp_path: Path) -> None:
@@ -188,9 +184,8 @@ def made(tmp_path: Path) -> Callable[..., Made]:
     def make(table: Table | None = None, old: str = "", new: str = "") -> Made:
         whole = intervals((5, 7, PYTHON), (6, 8, SERVER), (9, 1, PYTHON))
         recording = recorded(tmp_path / f"run-{table and table.schema}", table or whole)
-        toc, export = sorted(
-            (recording.folder / "made").iterdir(), key=lambda file: file.stem != "toc"
-        )
+        toc = recording.folder / "made" / "toc.xml"
+        [export] = {*toc.parent.iterdir()} - {toc}
         text = export.read_text()
         assert old in text
         export.write_text(text.replace(old, new, 1) if old else text)
@@ -243,9 +238,7 @@ def test_rows_and_columns_that_are_not_there_are_differences(made: Callable[...,
     assert (rows, "state" in found, "mood" in found) == (0, True, True)
 
 
-def test_a_cut_export_is_not_compared_and_a_damaged_one_differs(
-    made: Callable[..., Made],
-) -> None:
+def test_a_cut_export_is_not_compared_and_a_damaged_one_differs(made: Callable[..., Made]) -> None:
     export, table, toc = made()
     whole = export.read_text()
     export.write_text(whole[:-60])
@@ -296,26 +289,22 @@ def with_toc(folder: Path, table: Table) -> Recording:
     return recording
 
 
-@pytest.mark.parametrize(
-    ("table", "pids", "found", "said"),
-    [
+def test_the_target_has_rows_or_only_others_have_or_it_is_not_known(tmp_path: Path) -> None:
+    others = "has rows of other processes only: no GPU work of the target (process 99)"
+    cases: tuple[tuple[Table | None, list[int], bool | None, str], ...] = (
         (None, [4711], None, ""),
         (ticks([1]), [4711], None, ""),
         (WORK, [4711], True, ""),
         (WORK, [99, 4711], True, ""),
-        (WORK, [99], False, "has rows of other processes only: no GPU work of the target (proc"),
+        (WORK, [99], False, others),
         (WORK, [], None, ""),
         (intervals(), [4711], False, NO_ROWS),
-    ],
-)
-def test_the_target_has_rows_or_only_others_have_or_nobody_or_it_is_not_known(
-    table: Table | None, pids: list[int], found: bool | None, said: str, tmp_path: Path
-) -> None:
-    recording = Recording(tmp_path) if table is None else with_toc(tmp_path / "run", table)
-    rows, warnings = reading.rows_of_target(recording, pids)
-    assert rows is found
-    assert said in "".join(warnings)
-    assert len(warnings) == bool(said)
+    )
+    for number, (table, pids, found, said) in enumerate(cases):
+        folder = tmp_path / str(number)
+        recording = Recording(folder) if table is None else with_toc(folder, table)
+        rows, warnings = reading.rows_of_target(recording, pids)
+        assert (rows, said in "".join(warnings), len(warnings)) == (found, True, bool(said))
 
 
 def test_an_export_counts_first(tmp_path: Path, intervals_xml: Callable[..., str]) -> None:

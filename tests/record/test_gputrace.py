@@ -21,8 +21,6 @@ from tracekit.workload.plan import Plan
 from tracekit.workload.worker.spec import Spec
 from tracekit.workload.workload import Workload
 
-pytestmark = pytest.mark.processes
-
 # What a worker needs of MLX; FAKE_MLX tells how its Metal behaves.
 MLX = """
 import json, os, pathlib
@@ -114,6 +112,7 @@ def capture(tmp_path: Path) -> Capture:
     return run
 
 
+@pytest.mark.processes
 def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Path) -> None:
     own = ("--workload", "dots", "--workloads", tmp_path, "--repeats", "2", "--size", "7")
     ran = tracekit("capture", "--gputrace", *own, "--output", tmp_path / "a run")
@@ -141,6 +140,7 @@ def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Pat
     assert not recording.report_file.exists()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("metal", "dots", "said"),
     [
@@ -162,6 +162,7 @@ def test_a_capture_that_did_not_come_is_said_and_what_is_there_kept(
     assert not recording.gputrace.exists()
 
 
+@pytest.mark.processes
 def test_a_capture_that_is_late_or_interrupted_ends(
     mac: Mac, capture: Capture, tmp_path: Path
 ) -> None:
@@ -182,22 +183,19 @@ def test_a_capture_that_is_late_or_interrupted_ends(
     assert fold(recording.journal_file).complete
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"workload": None, "attach": 1}, "captures a workload"),
-        ({"workload": None}, "Say what to record"),
-        ({"recorder": "host"}, "so --recorder has no meaning"),
-        ({"time_limit": 3.0, "counters": "off"}, "so --time-limit has no meaning"),
-        (
-            {"templates": ("Blank",), "method": "attach", "counters": "on"},
-            "so --method, --counters, --template has no meaning",
-        ),
-    ],
-)
 def test_what_makes_no_sense_with_a_capture_is_a_usage_error(
-    values: dict[str, Any], said: str, capture: Capture, tmp_path: Path
+    capture: Capture, tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match=said):
-        capture(**values)
+    for said, values in (
+        ("captures a workload", {"workload": None, "attach": 1}),
+        ("Say what to record", {"workload": None}),
+        ("so --recorder has no meaning", {"recorder": "host"}),
+        ("so --time-limit has no meaning", {"time_limit": 3.0, "counters": "off"}),
+        (
+            "so --method, --counters, --template has no meaning",
+            {"templates": ("Blank",), "method": "attach", "counters": "on"},
+        ),
+    ):
+        with pytest.raises(UsageError, match=said):
+            capture(**values)
     assert not (tmp_path / "run").exists()

@@ -1,9 +1,9 @@
 """The whole table as a person sees it, a probe's matrix in facts and plans, and the command."""
 
 import json
-import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +63,9 @@ def test_what_a_person_sees(
         )
         ways = (LAUNCH, replace(ATTACH, rows=0), COUNTED, hung)
         doctor.keep(replace(FOUND, combinations=ways), tmp_path / "cache")
-    machines = {"ready-mac": mac, "linux": linux}
-    at = (
-        machines[name]()
-        if name in machines
-        else mac(TROUBLES, architecture="x86_64", free=lambda _: 1_000_000)
-    )
-    diagnosis = doctor.examine(at, tmp_path / "cache")
+    troubled = partial(mac, TROUBLES, architecture="x86_64", free=lambda _: 1_000_000)
+    machines = {"ready-mac": mac, "linux": linux, "troubled-mac": troubled}
+    diagnosis = doctor.examine(machines[name](), tmp_path / "cache")
     assert diagnosis.exit_code == code
     facts = tuple(fact for fact in diagnosis.facts if fact.name not in OF_THIS_INSTALLATION)
     capsys.readouterr()
@@ -111,17 +107,18 @@ def test_what_was_kept_is_recalled_for_this_machine_alone(tmp_path: Path) -> Non
         doctor.keep(FOUND, cache / name)
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"identity": 1}', b"\xff\xfe", None])
 def test_what_cannot_be_read_or_is_newer_counts_as_nothing(
-    content: bytes | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     doctor.keep(replace(FOUND, format=2), tmp_path)
+    assert doctor.recall_probe(MACHINE, tmp_path) is None
+    assert caplog.text == ""
     [file] = tmp_path.iterdir()
-    if content is not None:
+    for content in (b"", b"[]", b'{"identity": 1}', b"\xff\xfe"):
         file.write_bytes(content)
-    with caplog.at_level(logging.WARNING):
         assert doctor.recall_probe(MACHINE, tmp_path) is None
-    assert ("cannot be read" in caplog.text) is (content is not None)
+        assert "cannot be read" in caplog.text
+        caplog.clear()
 
 
 NO_ROWS = replace(LAUNCH, rows=0)
@@ -197,30 +194,20 @@ def test_auto_follows_what_was_seen(
     assert all(note in text for note, text in zip(notes, said, strict=True))
 
 
-EQUAL = {name: Checked(name, rows, AT) for name, rows in (("a", 1_000), ("b", 20), ("c", 0))}
-OTHER = {"d": Checked("d", 5, AT, "row 1, duration: 7 directly, 8 exported")}
+def test_what_comparing_bundles_with_exports_has_shown() -> None:
+    def said(*tables: Checked, has_xctrace: bool = True) -> list[tuple[str, Verdict, str]]:
+        memory = Memory("17C529", {table.schema: table for table in tables})
+        facts = doctor.direct_facts(memory, has_xctrace=has_xctrace)
+        return [(fact.name, fact.verdict, fact.words) for fact in facts]
 
-
-@pytest.mark.parametrize(
-    ("tables", "xctrace", "expected"),
-    [
-        ({}, False, [("direct reading", Verdict.NOT_APPLICABLE, "no xctrace")]),
-        ({}, True, [("direct reading", UNKNOWN, "not checked yet for build 17C529")]),
-        (
-            {**EQUAL, **OTHER}, True,
-            [
-                ("direct reading", OK, "build 17C529: 2 tables, 1,020 rows compared"),
-                ("direct reading: d", WARNING, "differs: row 1, duration: 7 directly, 8 exported."),
-            ],
-        ),
-    ],
-)  # fmt: skip
-def test_what_comparing_bundles_with_exports_has_shown(
-    tables: dict[str, Checked], xctrace: bool, expected: list[tuple[str, Verdict, str]]
-) -> None:
-    facts = list(doctor.direct_facts(Memory("17C529", tables), has_xctrace=xctrace))
-    assert [(fact.name, fact.verdict) for fact in facts] == [case[:2] for case in expected]
-    assert all(case[2] in fact.words for case, fact in zip(expected, facts, strict=True))
+    name, equal = "direct reading", (Checked("a", 1_000, AT), Checked("b", 20, AT))
+    differs = Checked("d", 5, AT, "row 1, duration: 7 directly, 8 exported")
+    assert said(*equal, Checked("c", 0, AT), differs) == [
+        (name, OK, "verified for build 17C529: 2 tables, 1,020 rows compared"),
+        (f"{name}: d", WARNING, "differs: row 1, duration: 7 directly, 8 exported."),
+    ]
+    assert said() == [(name, UNKNOWN, "not checked yet for build 17C529")]
+    assert [fact[1] for fact in said(*equal, has_xctrace=False)] == [Verdict.NOT_APPLICABLE]
 
 
 def test_the_exit_code_says_what_stands_in_the_way() -> None:
