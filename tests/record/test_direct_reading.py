@@ -44,7 +44,7 @@ def recorded(folder: Path, *tables: Table, build: str = "17C529") -> Recording:
     info = RunInfo(instruments_version=f"26.0 ({build})")
     folder.mkdir()
     write_bundle(recording.bundle, list(tables), info=info)
-    write_exports(Bundle(recording.bundle), folder / "made", lambda names: names, str)
+    write_exports(Bundle(recording.bundle), folder / "made", lambda names: names, quiet)
     return recording
 
 

@@ -100,7 +100,7 @@ def capture(tmp_path: Path) -> Capture:
         pytest.fail("only a worker prepares it")
 
     dots = Workload("dots", tmp_path / "dots.py", never)
-    usual = {"workload": dots, "warmup": 2, "output": tmp_path / "run"}
+    usual: dict[str, Any] = {"workload": dots, "warmup": 2, "output": tmp_path / "run"}
 
     def run(
         timeouts: Timeouts | None = None,

@@ -256,11 +256,11 @@ def test_a_packed_bundle_is_unpacked_into_the_run(bundle: Path, tmp_path: Path) 
     with zipfile.ZipFile(archive, "w") as file:
         for path in bundle.rglob("*"):
             file.write(path, f"{bundle.name}/{path.relative_to(bundle).as_posix()}")
-    for number, given in enumerate((archive, archive.parent)):
-        run = imported(given, tmp_path / f"run-{number}")
+    for name, given in (("file", archive), ("folder", archive.parent)):
+        run = imported(given, tmp_path / name)
         assert not run.recording.bundle.is_symlink()
         assert (run.provenance.workload, starts(run)) == ("Mine", STARTS)
-    run.recording.folder.rename(tmp_path / "elsewhere")
+    (tmp_path / "file").rename(tmp_path / "elsewhere")
     shutil.rmtree(archive.parent)
     assert starts(Run(Recording(tmp_path / "elsewhere"))) == STARTS
 

@@ -316,8 +316,8 @@ def work(recorder: HostRecorder, recording: Recording) -> Work:
         recording.folder.mkdir()
         file, journal = recording.folder / "naps.py", recording.journal_file
         file.write_text(naps_that(step))
-        usual = {"journal": journal, "report": recording.workload_file, "warmup": 1, "repeats": 10}
-        Spec(file=file, name="naps", **{**usual, **values}).save(recording.spec_file)
+        values = {"report": recording.workload_file, "warmup": 1, "repeats": 10, **values}
+        Spec(file=file, name="naps", journal=journal, **values).save(recording.spec_file)
         request = Request(Launch(command(recording.spec_file), journal=journal), time_limit)
         return replace(recorder, timeouts=timeouts).record(request, recording, quiet)
 

@@ -22,7 +22,7 @@ FREE = {PLACES[0]: 50e9, PLACES[1]: 8.25e9}
 
 def made(path: Path, age: float = 2 * AGE) -> Path:
     path.write_bytes(b"x")
-    os.utime(path, (time.time() - age,) * 2)
+    os.utime(path, times=(time.time() - age, time.time() - age))
     return path
 
 
@@ -106,7 +106,6 @@ def test_another_recording_is_refused_and_an_export_disturbs_nobody() -> None:
         assert " bo" not in warning
 
 
-@pytest.mark.processes
 def test_rivals_are_found_by_name_and_open_files_by_lsof(tmp_path: Path) -> None:
     name, file = "a-recorder", made(tmp_path / "1.ktrace")  # not xctrace: tests may record now
     (tmp_path / name).symlink_to(sys.executable)
@@ -123,7 +122,6 @@ def test_rivals_are_found_by_name_and_open_files_by_lsof(tmp_path: Path) -> None
     assert (while_open, claim.opened(file)) in {(True, False), (None, None)}
 
 
-@pytest.mark.processes
 def test_a_second_recording_is_refused_and_death_frees_the_lock(tmp_path: Path) -> None:
     ready, says = os.pipe()
     holder = os.fork()

@@ -167,7 +167,6 @@ def run(tmp_path: Path) -> Run:
     return record_it
 
 
-@pytest.mark.processes
 def test_a_child_that_keeps_its_output_open_is_not_waited_for(run: Run) -> None:
     ended = run("say(subprocess.Popen(['sleep', '60']).pid)")
     child = psutil.Process(int(ended.account.output[0]))
@@ -176,7 +175,6 @@ def test_a_child_that_keeps_its_output_open_is_not_waited_for(run: Run) -> None:
     assert ended.returncode == 0
 
 
-@pytest.mark.processes
 def test_a_process_that_heeds_the_second_signal_is_not_killed(run: Run) -> None:
     code = f"seen = []\nsignal.signal(2, lambda *_: seen.append(1))\nsay(*{BEGUN!r})\n"
     code += f"while len(seen) < 2: time.sleep(0.01)\nsay(*{LAST!r})"
@@ -185,7 +183,6 @@ def test_a_process_that_heeds_the_second_signal_is_not_killed(run: Run) -> None:
     assert (ended.returncode, ended.killed) == (0, False)
 
 
-@pytest.mark.processes
 def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path, run: Run) -> None:
     pid = tmp_path / "pid"
     code = f"open({str(pid)!r}, 'w').write(str(os.getpid()))\nsay({BEGUN[0]!r}); time.sleep(60)"
