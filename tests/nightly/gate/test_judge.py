@@ -10,17 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from gate_night import paired
-from tracekit.nightly.gate.judge import (
-    Quantity,
-    findings_outcome,
-    judge,
-    judge_entry,
-    needs_second_session,
-    night_outcome,
-    outcome_of,
-    quantity_of,
-    worst,
-)
+from tracekit.nightly.gate import judge
 from tracekit.nightly.history.night import (
     Accepted,
     Described,
@@ -46,7 +36,7 @@ def at(change: float, times: float = 1.0) -> list[float]:
 
 def timed(pairs: list[Pair], gated: Gated = TIME, **more: Any) -> Judged:
     known: dict[str, Any] = {"unit": "ns", "better": "lower"}
-    return judge(gated, pairs, **known | more)
+    return judge.judge(gated, pairs, **known | more)
 
 
 def counted(*sessions: list[float], contaminated: tuple[str, ...] = ()) -> list[Pair]:
@@ -183,7 +173,8 @@ def entry_judged(reference: Reference | None, pairs: list[Pair], *names: str, **
     accepted, planned = more.pop("accepted", None), more.pop("planned", 10)
     metrics = tuple(Gated(name) for name in names or ["step_p50"])
     capture = Capture("decode", "paged", reference=reference, metrics=metrics, pairs=planned)
-    return judge_entry(capture, pairs, {"own": Quantity("req/s", "higher")}, accepted, **more)
+    results = {"own": judge.Quantity("req/s", "higher")}
+    return judge.judge_entry(capture, pairs, results, accepted, **more)
 
 
 def test_metrics_are_judged_in_the_plans_order_by_what_they_are() -> None:
@@ -195,7 +186,8 @@ def test_metrics_are_judged_in_the_plans_order_by_what_they_are() -> None:
         ("own", "req/s", "higher", OPEN),
         ("unheard_of", "", "neither", OPEN),
     ]
-    assert quantity_of("step_p50", {"step_p50": Quantity("h", "higher")}) == Quantity("ns", "lower")
+    own = {"step_p50": judge.Quantity("h", "higher")}
+    assert judge.quantity_of("step_p50", own) == judge.Quantity("ns", "lower")
 
 
 ACCEPTED = Accepted("n1", "decode", "d1", "2026-11-01", "as planned")
@@ -249,9 +241,9 @@ def entry(*metrics: Judged, findings: tuple[TracedFinding, ...] = (), sessions: 
 
 def test_a_regression_goes_before_a_failure_before_doubt() -> None:
     order = [Outcome.UNJUDGED, OK, OPEN, FAILED, WORSE]
-    assert [worst(order[: at + 1]) for at in range(5)] == order
-    assert [worst(order[at::-1]) for at in range(5)] == order
-    assert worst([]) is Outcome.UNJUDGED
+    assert [judge.worst(order[: at + 1]) for at in range(5)] == order
+    assert [judge.worst(order[at::-1]) for at in range(5)] == order
+    assert judge.worst([]) is Outcome.UNJUDGED
 
 
 @pytest.mark.parametrize(
@@ -270,7 +262,7 @@ def test_a_regression_goes_before_a_failure_before_doubt() -> None:
 def test_what_more_pairs_would_settle_is_measured_again(
     each: Judged, found: tuple[TracedFinding, ...], needed: bool
 ) -> None:
-    assert needs_second_session([judged(OK), each], found, RULES) is needed
+    assert judge.needs_second_session([judged(OK), each], found, RULES) is needed
 
 
 @pytest.mark.parametrize(
@@ -289,10 +281,10 @@ def test_a_finding_fails_where_all_traces_have_it_and_no_reference(
     traces: int, of: int, reference: int, sessions: int, outcome: Outcome
 ) -> None:
     found = replace(CHURN, traces=traces, of=of, in_reference=reference)
-    ended, why = findings_outcome([found], RULES, sittings=sessions)
+    ended, why = judge.findings_outcome([found], RULES, sittings=sessions)
     assert ended is outcome
     assert bool(why) is (traces > 0 and not reference)
-    assert findings_outcome([found], (), sittings=sessions) == (Outcome.UNJUDGED, "")
+    assert judge.findings_outcome([found], (), sittings=sessions) == (Outcome.UNJUDGED, "")
 
 
 FINE, SLOW, UNSURE = judged(OK, "fine."), judged(WORSE, "slow."), judged(OPEN, "unsure.")
@@ -325,7 +317,7 @@ NO_TRACE = "No trace counts, so pipeline-churn, bubbles could find nothing."
 def test_a_capture_ends_as_its_worst_metric_or_finding(
     each: Entry, rules: tuple[str, ...], outcome: Outcome, reason: str
 ) -> None:
-    assert outcome_of(each, rules) == (outcome, reason)
+    assert judge.outcome_of(each, rules) == (outcome, reason)
 
 
 ENTRIES = [
@@ -355,4 +347,4 @@ STOPPED = "The night was stopped before all captures were through."
 def test_a_night_ends_as_its_worst_capture_and_hides_no_other(
     entries: list[Entry], partial: bool, outcome: Outcome, reason: str
 ) -> None:
-    assert night_outcome(entries, partial=partial) == (outcome, reason)
+    assert judge.night_outcome(entries, partial=partial) == (outcome, reason)

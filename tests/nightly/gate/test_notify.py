@@ -11,14 +11,7 @@ from children import until_gone
 from devices import device
 from gate_night import NIGHT
 from tracekit.base.errors import RecordingError, UsageError
-from tracekit.nightly.gate.notify import (
-    WRITERS,
-    append_summary,
-    command_of,
-    facts,
-    tell,
-    write_reports,
-)
+from tracekit.nightly.gate import notify
 from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.gate.report.text import markdown
 
@@ -26,11 +19,11 @@ REPORT = of_night(NIGHT)
 
 
 def test_each_report_is_written_to_its_file_and_a_summary_added_to_one(tmp_path: Path) -> None:
-    files = {name: tmp_path / "new" / name for name in WRITERS}
-    assert write_reports(REPORT, files) == []
+    files = {name: tmp_path / "new" / name for name in notify.WRITERS}
+    assert notify.write_reports(REPORT, files) == []
     begins = [file.read_text()[:9] for file in files.values()]
     assert begins == ["<?xml ver", '{\n  "$sch', "# HELP tr", "## 💥 Fail"]
-    assert append_summary(REPORT, files["markdown"]) == ""
+    assert notify.append_summary(REPORT, files["markdown"]) == ""
     assert files["markdown"].read_text() == 2 * markdown(REPORT)
 
 
@@ -38,19 +31,19 @@ def test_a_full_disk_or_no_folder_stops_no_other_report(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     full = device(tmp_path, "full")
     places = {"junit": tmp_path / "file" / "gate.xml", "sarif": full}
-    errors = write_reports(REPORT, places | {"markdown": tmp_path / "gate.md"})
+    errors = notify.write_reports(REPORT, places | {"markdown": tmp_path / "gate.md"})
     assert [type(error) for error in errors] == [RecordingError] * 2
     assert "No space left" in errors[1].message
     assert (tmp_path / "gate.md").read_text() == markdown(REPORT)
-    assert "No space left" in append_summary(REPORT, full)
+    assert "No space left" in notify.append_summary(REPORT, full)
 
 
 def test_a_command_is_parted_as_a_shell_would_and_facts_are_lines() -> None:
-    assert command_of("mail -s 'it is slow' $HOME") == ("mail", "-s", "it is slow", "$HOME")
+    assert notify.command_of("mail -s 'it is slow' $HOME") == ("mail", "-s", "it is slow", "$HOME")
     for text, said in (("mail 'x", "No closing quotation"), (" ", "no command")):
         with pytest.raises(UsageError, match=said):
-            command_of(text)
-    found = facts(replace(REPORT, reason="a\nb\0c", title="\ud800"))
+            notify.command_of(text)
+    found = notify.facts(replace(REPORT, reason="a\nb\0c", title="\ud800"))
     assert found["TRACEKIT_REASON"] == r"a b\u0000c"
     assert found["TRACEKIT_TITLE"].encode()
 
@@ -63,11 +56,11 @@ def test_a_command_gets_the_report_and_the_facts(tmp_path: Path) -> None:
         f"open({str(out)!r}, 'w').write(json.dumps(heard)); raise SystemExit(7)"
     )
     long = replace(REPORT, warnings=("x" * 100_000,))
-    assert tell((sys.executable, "-c", program), long).endswith("ended with 7.")
+    assert notify.tell((sys.executable, "-c", program), long).endswith("ended with 7.")
     heard = json.loads(out.read_text())
     assert heard["report"]["subject"] == NIGHT.id
     assert heard["report"]["suites"][0]["cases"][0]["change"] == 0.098
-    known = {name: value for name, value in heard["env"].items() if name in facts(REPORT)}
+    known = {name: value for name, value in heard["env"].items() if name in notify.facts(REPORT)}
     assert known == {
         "TRACEKIT_OUTCOME": "failed",
         "TRACEKIT_TITLE": f"Night {NIGHT.id} of attention",
@@ -92,7 +85,7 @@ def test_a_command_gets_the_report_and_the_facts(tmp_path: Path) -> None:
     ],
 )
 def test_what_goes_wrong_is_said(command: tuple[str, ...], said: str) -> None:
-    words = tell(command, replace(REPORT, warnings=("x" * 1_000_000,)))
+    words = notify.tell(command, replace(REPORT, warnings=("x" * 1_000_000,)))
     assert said in words
     assert bool(words) is bool(said)
 
@@ -101,5 +94,5 @@ def test_what_goes_wrong_is_said(command: tuple[str, ...], said: str) -> None:
 def test_one_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     out = tmp_path / "pid"
     script = f"sleep 600 & echo $! > {out}; wait"
-    assert "did not end within 2 s" in tell(("/bin/sh", "-c", script), REPORT, patience=2.0)
+    assert "did not end within 2 s" in notify.tell(("/bin/sh", "-c", script), REPORT, patience=2.0)
     until_gone(int(out.read_text()))

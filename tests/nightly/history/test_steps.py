@@ -100,6 +100,11 @@ def test_where_steps_are(values: Values, more: dict[str, Any], found: list[int])
     assert [step.index for step in steps(values, **more)] == found
 
 
+def test_six_nights_with_a_value_are_searched() -> None:
+    found = [valued([1.0] * 6), valued([None] * 6, [0.1] * 6), valued([1.0] * 5 + [None] * 9)]
+    assert [is_searched(each) for each in found] == [True, True, False]
+
+
 CHANGES = [0.4 + each for each in LITTLE * 2] + [0.47 + each for each in LITTLE]
 RISEN = level(20, 20) + level(20.5, 20)
 
@@ -130,12 +135,6 @@ def test_a_series_with_a_reference_has_the_steps_of_its_changes(
     (step,) = result
     assert (step.index, step.of) == found[:2]
     assert (step.before, step.after, step.change) == pytest.approx(found[2:], rel=3e-3, abs=1e-6)
-
-
-def test_six_nights_with_a_value_are_searched() -> None:
-    assert is_searched(valued([1.0] * 6))
-    assert is_searched(valued([None] * 6, [0.1] * 6))
-    assert not is_searched(valued([1.0] * 5 + [None] * 9))
 
 
 def test_steps_are_found_within_five_nights_and_seldom_where_there_are_none() -> None:
@@ -197,14 +196,6 @@ def chain(changes: Sequence[float], half: float = HALF) -> list[Point]:
     return [point(at, each, f"c{at}", f"c{at + 1}", half) for at, each in enumerate(changes)]
 
 
-def test_what_each_night_hides_adds_up_along_a_reference_that_moves() -> None:
-    slow = series(chain([0.02, 0.021, 0.022, 0.023, 0.024, 0.026]))
-    whole = 1.02 * 1.021 * 1.022 * 1.023 * 1.024 * 1.026
-    assert levels(slow).values[-1] == pytest.approx(math.log(whole))
-    [step] = steps_of(slow)
-    assert (step.of, step.change > 0.05) == ("change", True)
-
-
 def test_the_doubt_of_a_chain_grows_with_the_root_of_its_length() -> None:
     found = levels(series(chain([0.0] * 9)))
     deviations = np.sqrt(np.diag(found.covariance))
@@ -232,12 +223,6 @@ def test_an_anchor_ties_the_ends_of_a_chain() -> None:
     assert anchored.covariance[-1, -1] < free.covariance[-1, -1] / 5
     other = levels(nights, [point(8, 0.0, "elsewhere", "c99")])
     assert other.values == pytest.approx(free.values), "what hangs together with nothing is nothing"
-
-
-def test_two_ways_to_a_commit_are_weighed_by_their_doubt() -> None:
-    twice = [*chain([0.0]), point(1, 0.03, "c0", "c1", HALF / 2), point(2, 0.0, "c1", "c2")]
-    expected = 4 / 5 * math.log1p(0.03)
-    assert levels(series(twice)).values == pytest.approx([expected] * 3, rel=0.02)
 
 
 @given(some.permutations(range(6)))
@@ -273,7 +258,12 @@ def test_commits_connect_nights_with_the_last_one(
     assert levels(series(points)).nights == connected
 
 
-def test_a_circle_of_commits_is_solved_and_the_same_code_is_no_distance() -> None:
+def test_two_ways_to_a_commit_are_weighed_a_circle_is_solved_and_the_same_code_no_distance() -> (
+    None
+):
+    twice = [*chain([0.0]), point(1, 0.03, "c0", "c1", HALF / 2), point(2, 0.0, "c1", "c2")]
+    expected = 4 / 5 * math.log1p(0.03)
+    assert levels(series(twice)).values == pytest.approx([expected] * 3, rel=0.02)
     found = levels(series([*chain([0.02, 0.02]), point(2, -0.01, "c2", "c0")]))
     assert np.isfinite(found.values).all()
     assert found.values[-1] == 0

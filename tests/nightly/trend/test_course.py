@@ -8,23 +8,10 @@ import short_nights as made
 from tracekit.base.recording import Overhead
 from tracekit.nightly.history.night import Accepted, Described, Entry, Outcome
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend.course import (
-    Course,
-    Happening,
-    ago,
-    changed,
-    cost_of,
-    courses_of,
-    day,
-    days_of,
-    direction,
-    happenings,
-    links_from,
-    reports_of,
-)
+from tracekit.nightly.trend import course as courses
 
 
-def states(course: Course) -> str:
+def states(course: courses.Course) -> str:
     return ", ".join(f"{fared.at[8:10]} {fared.state}" for fared in course.fared)
 
 
@@ -43,7 +30,7 @@ def test_every_night_is_there_as_what_it_was() -> None:
     said = ["slower", "The budget was spent.", "It slept.", "The disk is full."]
     assert [fared.reason for fared in paged.fared if fared.reason] == said
     assert paged.last.at == made.at(8)
-    assert courses_of([], [], [], missed) == ()
+    assert courses.courses_of([], [], [], missed) == ()
 
 
 def test_other_work_is_another_course_the_latest_first_and_an_anchor_is_not_due() -> None:
@@ -55,7 +42,7 @@ def test_other_work_is_another_course_the_latest_first_and_an_anchor_is_not_due(
         made.night(5, made.entry(work="new")),
         made.night(6),
     ]
-    found = courses_of([], nights, [], [Missed("p", "m", made.at(7), "")])
+    found = courses.courses_of([], nights, [], [Missed("p", "m", made.at(7), "")])
     assert [(each.work, each.current, each.name, states(each)) for each in found] == [
         ("w1", True, "capture-1", ", ".join(
             ["01 ok", *(f"0{at} not run" for at in range(2, 7)), "07 missed"])),
@@ -63,7 +50,7 @@ def test_other_work_is_another_course_the_latest_first_and_an_anchor_is_not_due(
         ("new", True, "capture-3", "05 ok, 06 not run, 07 missed"),
         ("old", False, "capture-4", "02 ok, 03 not run, 04 ok"),
     ]  # fmt: skip
-    back = courses_of([], [*nights, made.night(8, made.entry(work="old"))], [], [])
+    back = courses.courses_of([], [*nights, made.night(8, made.entry(work="old"))], [], [])
     assert [each.work for each in back if each.capture == "paged" and each.current] == ["old"]
 
 
@@ -79,7 +66,7 @@ def test_what_is_of_another_machine_or_other_work_is_not_its_own() -> None:
     blank = made.series(made.point(1, None), metric="gpu_idle", gated=False)
     deciding = made.series(made.point(1, None))
     series = [followed, blank, deciding, replace(deciding, machine="other")]
-    first, second = courses_of(series, [here, there], accepted, [])
+    first, second = courses.courses_of(series, [here, there], accepted, [])
     assert [known.reason for known in first.accepted] == ["here", "a night that is not shown"]
     assert (first.machine, first.series) == ("m", (deciding, followed, blank))
     assert first.shown == (deciding, followed)
@@ -102,14 +89,14 @@ def test_what_changed_is_lettered_and_says_from_what_to_what() -> None:
         Accepted("n03", "paged", "w1", made.at(9), "New tile size.", who="ada"),
         Accepted("gone", "paged", "w1", made.at(8), "Not shown."),
     ]
-    assert happenings(made.course(nights, accepted=accepted)) == (
-        Happening("A", made.at(3), False, "MLX 1 → 2; OS build A → B"),
-        Happening("B", made.at(3), True, "accepted on 9 Nov 2026 by ada: New tile size."),
-        Happening("C", made.at(4), False, "OS build B → not stated; reference's MLX 1 → 2"),
-        Happening("D", made.at(8), True, "accepted on 8 Nov 2026: Not shown."),
+    assert courses.happenings(made.course(nights, accepted=accepted)) == (
+        courses.Happening("A", made.at(3), False, "MLX 1 → 2; OS build A → B"),
+        courses.Happening("B", made.at(3), True, "accepted on 9 Nov 2026 by ada: New tile size."),
+        courses.Happening("C", made.at(4), False, "OS build B → not stated; reference's MLX 1 → 2"),
+        courses.Happening("D", made.at(8), True, "accepted on 8 Nov 2026: Not shown."),
     )  # fmt: skip
     many = [Accepted("n01", "paged", "w1", made.at(1), str(place)) for place in range(28)]
-    found = happenings(made.course(nights, accepted=many))
+    found = courses.happenings(made.course(nights, accepted=many))
     assert [found[place].letter for place in (0, 25, 26, 27)] == ["A", "Z", "AA", "AB"]
 
 
@@ -120,8 +107,8 @@ def test_commits_stand_beside_change_points_only() -> None:
     ])  # fmt: skip
     plan = "plan 111111111111 → 222222222222"
     commit = "candidate's commit aaaaaaaaaaaa → bbbbbbbbbbbb"
-    assert changed(course, commits=True) == {made.at(2): f"{plan}; {commit}"}
-    assert [event.words for event in happenings(course)] == [plan]
+    assert courses.changed(course, commits=True) == {made.at(2): f"{plan}; {commit}"}
+    assert [event.words for event in courses.happenings(course)] == [plan]
 
 
 def test_links_lead_to_files_that_are_there(tmp_path: Path) -> None:
@@ -130,7 +117,7 @@ def test_links_lead_to_files_that_are_there(tmp_path: Path) -> None:
     file.parent.mkdir(parents=True)
     history.mkdir()
     file.write_text("")
-    link = links_from(page, history)
+    link = courses.links_from(page, history)
     found = [link(path) for path in ("../nights/n 1/report.html", str(file), "../nights/n 1")]
     assert found == ["n%201/report.html", "n%201/report.html", ""]
 
@@ -143,28 +130,28 @@ def test_reports_of_both_sides_are_linked_candidates_first() -> None:
         made.night(3, made.entry(pairs=(made.traced("c"),)), folder=""),
         made.night(4),
     ])  # fmt: skip
-    assert [list(reports_of(fared, str)) for fared in course.fared] == [
+    assert [list(courses.reports_of(fared, str)) for fared in course.fared] == [
         [(f"n01/{side[0]}-{number}/report.html", f"{side} {number}")
          for side in ("candidate", "reference") for number in (1, 2)],
         [("n02/c/report.html", "candidate"), ("n02/r/report.html", "reference")],
         [],
         [],
     ]  # fmt: skip
-    assert not any(list(reports_of(fared, lambda _: "")) for fared in course.fared)
+    assert not any(list(courses.reports_of(fared, lambda _: "")) for fared in course.fared)
 
 
 def test_changes_days_and_costs_in_words() -> None:
-    ways = [direction(change, "lower") for change in (0.1, -0.1, 0.0)]
+    ways = [courses.direction(change, "lower") for change in (0.1, -0.1, 0.0)]
     assert ways == ["worse", "better", "changed"]
-    assert [direction(change, "higher") for change in (0.1, -0.1)] == ["better", "worse"]
-    assert direction(0.1, "neither") == "changed"
-    assert day("2026-11-20T23:30:00-02:00") == "21 Nov 2026", "days are those of UTC"
-    assert days_of("1970-01-02T12:00:00+00:00") == 1.5
+    assert [courses.direction(change, "higher") for change in (0.1, -0.1)] == ["better", "worse"]
+    assert courses.direction(0.1, "neither") == "changed"
+    assert courses.day("2026-11-20T23:30:00-02:00") == "21 Nov 2026", "days are those of UTC"
+    assert courses.days_of("1970-01-02T12:00:00+00:00") == 1.5
     then = ("2026-11-19T08:00", "2026-11-21T00:00", "2026-12-20T08:00")
-    words = [ago("2026-11-20T02:30:00+00:00", now) for now in then]
+    words = [courses.ago("2026-11-20T02:30:00+00:00", now) for now in then]
     assert words == ["today", "yesterday", "30 days ago"]
     costs = (None, Overhead(0.021, 0.006), Overhead(0.05), Overhead(reason="no."), Overhead())
-    assert [cost_of(cost) for cost in costs] == [
+    assert [courses.cost_of(cost) for cost in costs] == [
         "",
         "Tracing costs 2.1 % ± 0.6 % of a step's time.",
         "Tracing costs 5.0 % of a step's time.",
