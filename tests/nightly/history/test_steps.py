@@ -258,9 +258,7 @@ def test_commits_connect_nights_with_the_last_one(
     assert levels(series(points)).nights == connected
 
 
-def test_two_ways_to_a_commit_are_weighed_a_circle_is_solved_and_the_same_code_no_distance() -> (
-    None
-):
+def test_two_ways_to_a_commit_are_weighed_and_a_circle_of_commits_is_solved() -> None:
     twice = [*chain([0.0]), point(1, 0.03, "c0", "c1", HALF / 2), point(2, 0.0, "c1", "c2")]
     expected = 4 / 5 * math.log1p(0.03)
     assert levels(series(twice)).values == pytest.approx([expected] * 3, rel=0.02)

@@ -160,16 +160,13 @@ def axis_of(first: str, last: str) -> Axis:
     return day_axis([days_of(first), days_of(last)])
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "expected"),
-    [
+def test_dates_are_round_and_few() -> None:
+    for first, last, expected in (
         ("2026-11-20", "2026-11-20", "20 Nov 2026"),
         ("2026-12-30", "2027-01-02", "30 Dec 2026, 31 Dec, 1 Jan 2027, 2 Jan"),
         ("2026-10-12", "2026-11-20", "12 Oct 2026, 19 Oct, 26 Oct, 2 Nov, 9 Nov, 16 Nov"),
-    ],
-)
-def test_dates_are_round_and_few(first: str, last: str, expected: str) -> None:
-    assert ", ".join(words for _, words in day_marks(axis_of(first, last), 800)) == expected
+    ):
+        assert ", ".join(words for _, words in day_marks(axis_of(first, last), 800)) == expected
 
 
 @given(st.integers(0, 4000), st.integers(0, 4000), st.integers(200, 900))

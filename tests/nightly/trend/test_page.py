@@ -240,9 +240,8 @@ def test_nothing_that_did_not_count_is_left_out() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("last", "due", "now", "stale"),
-    [
+def test_a_history_that_has_stopped_says_so() -> None:
+    for last, due, now, stale in (
         (5, (), NOW, ""),
         (4, (1,), NOW, ""),
         (4, (5,), NOW, "No night has run since 4 Nov 2026, yesterday; 1 was missed."),
@@ -250,14 +249,10 @@ def test_nothing_that_did_not_count_is_left_out() -> None:
         # A night is fresh for a day and a half.
         (4, (), "2026-11-05T14:29:59+00:00", ""),
         (4, (), "2026-11-05T14:30:00+00:00", "No night has run since 4 Nov 2026, yesterday."),
-    ],
-)
-def test_a_history_that_has_stopped_says_so(
-    last: int, due: tuple[int, ...], now: str, stale: str
-) -> None:
-    nights = [made.night(day, made.entry()) for day in range(1, last + 1)]
-    missed = [Missed("p", "m", made.at(day), "") for day in due]
-    assert [pages.stale_of(held, missed, now) for held in (nights, [])] == [stale, ""]
+    ):
+        nights = [made.night(day, made.entry()) for day in range(1, last + 1)]
+        missed = [Missed("p", "m", made.at(day), "") for day in due]
+        assert [pages.stale_of(held, missed, now) for held in (nights, [])] == [stale, ""]
 
 
 def found(rule: str = "bubbles", traces: int = 1, of: int = 1, **facts: Any) -> TracedFinding:
