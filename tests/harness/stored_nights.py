@@ -1,6 +1,6 @@
 """Nights as a history keeps them, made of literal values, and what is said past its store."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -101,7 +101,7 @@ class Cut(Exception):  # noqa: N818  it stands for the process's end
 
 
 @contextmanager
-def cut_at(engine: Engine, number: int) -> Iterator[list[str]]:
+def cut_at(engine: Engine, number: int) -> Generator[list[str]]:
     """Fail at a statement, counted from 0; give the statements that came so far."""
     seen: list[str] = []
 

@@ -246,9 +246,8 @@ def test_a_regression_goes_before_a_failure_before_doubt() -> None:
     assert judge.worst([]) is Outcome.UNJUDGED
 
 
-@pytest.mark.parametrize(
-    ("each", "found", "needed"),
-    [
+def test_what_more_pairs_would_settle_is_measured_again() -> None:
+    for each, found, needed in (
         (judged(OK), (), False),
         (judged(OPEN, reproduced=False), (), True),
         (judged(OPEN, reproduced=None), (), False),
@@ -257,17 +256,12 @@ def test_a_regression_goes_before_a_failure_before_doubt() -> None:
         (judged(OK), (replace(CHURN, rule="other"),), False),
         (judged(OK), (replace(CHURN, in_reference=1),), False),
         (judged(OK), (replace(CHURN, traces=0),), False),
-    ],
-)
-def test_what_more_pairs_would_settle_is_measured_again(
-    each: Judged, found: tuple[TracedFinding, ...], needed: bool
-) -> None:
-    assert judge.needs_second_session([judged(OK), each], found, RULES) is needed
+    ):
+        assert judge.needs_second_session([judged(OK), each], found, RULES) is needed
 
 
-@pytest.mark.parametrize(
-    ("traces", "of", "reference", "sessions", "outcome"),
-    [
+def test_a_finding_fails_where_all_traces_have_it_and_no_reference() -> None:
+    for traces, of, reference, sessions, outcome in (
         (1, 1, 0, 1, OPEN),
         (2, 2, 0, 2, WORSE),
         (1, 2, 0, 2, OK),
@@ -275,16 +269,12 @@ def test_what_more_pairs_would_settle_is_measured_again(
         (2, 4, 0, 2, OK),
         (2, 2, 1, 2, OK),
         (0, 2, 0, 2, OK),
-    ],
-)
-def test_a_finding_fails_where_all_traces_have_it_and_no_reference(
-    traces: int, of: int, reference: int, sessions: int, outcome: Outcome
-) -> None:
-    found = replace(CHURN, traces=traces, of=of, in_reference=reference)
-    ended, why = judge.findings_outcome([found], RULES, sittings=sessions)
-    assert ended is outcome
-    assert bool(why) is (traces > 0 and not reference)
-    assert judge.findings_outcome([found], (), sittings=sessions) == (Outcome.UNJUDGED, "")
+    ):
+        found = replace(CHURN, traces=traces, of=of, in_reference=reference)
+        ended, why = judge.findings_outcome([found], RULES, sittings=sessions)
+        assert ended is outcome
+        assert bool(why) is (traces > 0 and not reference)
+        assert judge.findings_outcome([found], (), sittings=sessions) == (Outcome.UNJUDGED, "")
 
 
 FINE, SLOW, UNSURE = judged(OK, "fine."), judged(WORSE, "slow."), judged(OPEN, "unsure.")

@@ -173,24 +173,21 @@ def test_what_names_a_person_is_left_out_of_words_and_links() -> None:
     assert "~/x is gone." in page
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "verdict"),
-    [
-        ([FAILED, WORSE, OK], ("error", "▲ Regression", "c1 in {}: as it is.")),
-        ([FAILED, OPEN], ("warning", "✕ Failed", "c0 in {}: as it is.")),
-        ([OPEN, None, OK, OPEN], ("unclear", "? Inconclusive", "c0, c3 in {}: as it is.")),
-        ([None, OK], ("plain", "… Unfinished", "c0 in {}: as it is.")),
-        ([OK, UNJUDGED],
-         ("good", "✓ OK", "1 capture: nothing became worse than allowed in {}.")),
-        ([], ("unclear", "? Nothing yet", "No capture has been measured in any night.")),
-    ],
-)  # fmt: skip
-def test_the_page_begins_with_the_worst(
-    outcomes: list[Outcome | None], verdict: tuple[str, str, str]
-) -> None:
-    entries = [made.entry(each, f"c{at}", reason="as it is.") for at, each in enumerate(outcomes)]
-    found = pages.verdict_of(courses_of([], [made.night(4, *entries)], [], []), NOW)
-    assert found == (*verdict[:2], verdict[2].format("the night of 4 Nov 2026 (yesterday)"))
+def test_the_page_begins_with_the_worst() -> None:
+    last = "in the night of 4 Nov 2026 (yesterday)"
+    for outcomes, *verdict in (
+        ([FAILED, WORSE, OK], "error", "▲ Regression", f"c1 {last}: as it is."),
+        ([FAILED, OPEN], "warning", "✕ Failed", f"c0 {last}: as it is."),
+        ([OPEN, None, OK, OPEN], "unclear", "? Inconclusive", f"c0, c3 {last}: as it is."),
+        ([None, OK], "plain", "… Unfinished", f"c0 {last}: as it is."),
+        ([OK, UNJUDGED], "good", "✓ OK",
+         f"1 capture: nothing became worse than allowed {last}."),
+        ([], "unclear", "? Nothing yet", "No capture has been measured in any night."),
+    ):  # fmt: skip
+        ended = enumerate(outcomes)
+        entries = [made.entry(each, f"c{at}", reason="as it is.") for at, each in ended]
+        courses = courses_of([], [made.night(4, *entries)], [], [])
+        assert pages.verdict_of(courses, NOW) == tuple(verdict)
 
 
 def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed() -> None:

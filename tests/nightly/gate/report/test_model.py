@@ -14,9 +14,10 @@ from tracekit.compare.compare import Comparison
 from tracekit.compare.differences import Became, Condition, FindingChange
 from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change, Verdict
+from tracekit.machine.state import State
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import of_comparison, of_night
-from tracekit.nightly.history.night import Night, Outcome, TracedFinding
+from tracekit.nightly.history.night import Outcome, TracedFinding
 from tracekit.nightly.plan.plan import Capture, NightPlan
 
 GOOD = replace(NIGHT, entries=(FINE,), outcome=Outcome.OK, reason="Nothing is worse.")
@@ -24,19 +25,22 @@ CAPTURE = Capture("decode", "paged", fail_on=("pipeline-churn",))
 PLAN = NightPlan("attention", Path("tracekit.toml"), (CAPTURE,), Path("nights"), "sqlite:///h.db")
 
 
-@pytest.mark.parametrize(
-    "night",
-    [
-        pytest.param(replace(GOOD, outcome=None), id="still-running"),
-        pytest.param(replace(GOOD, entries=()), id="no-capture"),
-        pytest.param(replace(GOOD, partial=True), id="partial"),
-        pytest.param(replace(GOOD, entries=(FINE, replace(FINE, outcome=None))), id="cut-off"),
-        pytest.param(replace(GOOD, entries=(replace(FINE, judged=()),)), id="no-metric"),
-        pytest.param(replace(GOOD, entries=(replace(FINE, judged=(FOLLOWED,)),)), id="followed"),
-    ],
-)
-def test_what_is_missing_is_inconclusive(night: Night) -> None:
-    report = of_night(night)
+MISSING = {
+    "still running": replace(GOOD, outcome=None),
+    "no capture": replace(GOOD, entries=()),
+    "partial": replace(GOOD, partial=True),
+    "cut off": replace(GOOD, entries=(FINE, replace(FINE, outcome=None))),
+    "no metric": replace(GOOD, entries=(replace(FINE, judged=()),)),
+    "a metric that is not judged": replace(
+        GOOD, entries=(replace(FINE, judged=(SAME, replace(SAME, outcome=None))),)
+    ),
+    "followed only": replace(GOOD, entries=(replace(FINE, judged=(FOLLOWED,)),)),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_what_is_missing_is_inconclusive(name: str) -> None:
+    report = of_night(MISSING[name])
     assert report.outcome is Outcome.INCONCLUSIVE
     assert report.reason
     assert any(each.outcome is Outcome.INCONCLUSIVE for each in report.cases)
@@ -83,8 +87,7 @@ def test_links_name_no_folders_of_a_person_and_times_that_are_none_are_left_out(
     for folder, target in (("", "decode"), ("/Users/ada/nights/n1", "n1/decode")):
         links = of_night(replace(NIGHT, folder=folder)).links
         assert links[0].target == f"{target}/c-1/report.html"
-    [pair, *_] = DECODE.pairs
-    broken = replace(pair, before=replace(pair.before, at="soon"))
+    broken = replace(DECODE.pairs[0], before=State("soon"))
     undated = replace(NIGHT, entries=(replace(DECODE, pairs=(broken,)),))
     assert of_night(undated).suites[0].seconds == 0
 
@@ -112,24 +115,21 @@ COMPARED = Comparison(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("verdict", "outcome"),
-    [
+def test_verdicts_are_outcomes() -> None:
+    for verdict, outcome in (
         (Verdict.WORSE, Outcome.REGRESSION),
         (Verdict.UNCLEAR, Outcome.INCONCLUSIVE),
         (None, Outcome.INCONCLUSIVE),
         (Verdict.SAME, Outcome.OK),
         (Verdict.BETTER, Outcome.OK),
-    ],
-)
-def test_verdicts_are_outcomes(verdict: Verdict | None, outcome: Outcome) -> None:
-    whole = verdict or Verdict.UNCLEAR
-    change = replace(SLOWER, verdict=verdict, change=verdict and 0.1, reason="none has it")
-    report = of_comparison(replace(COMPARED, verdict=whole, changes=(change,)))
-    assert report.outcome is report.suites[0].outcome is outcome
-    [case] = [case for case in report.cases if case.kind == "metric"]
-    assert case.outcome is outcome
-    assert verdict or case.message == "none has it"
+    ):
+        whole = verdict or Verdict.UNCLEAR
+        change = replace(SLOWER, verdict=verdict, change=verdict and 0.1, reason="none has it")
+        report = of_comparison(replace(COMPARED, verdict=whole, changes=(change,)))
+        assert report.outcome is report.suites[0].outcome is outcome
+        [case] = [case for case in report.cases if case.kind == "metric"]
+        assert case.outcome is outcome
+        assert verdict or case.message == "none has it"
 
 
 def test_what_a_night_and_a_comparison_become_is_in_golden_files(

@@ -55,9 +55,8 @@ def test_what_a_database_refuses_is_said_in_its_first_words_and_without_a_passwo
     assert silent.message == f"{used}: OperationalError."
 
 
-@pytest.mark.parametrize(
-    ("text", "found", "is_shown"),
-    [
+def test_a_place_is_read_as_people_write_it() -> None:
+    for text, found, is_shown in (
         ("nights/history.db", "sqlite:///nights/history.db", "nights/history.db"),
         ("sqlite:///nights/history.db", "sqlite:///nights/history.db", "nights/history.db"),
         ("sqlite:////var/a?b.db", "sqlite:////var/a%3Fb.db", "/var/a?b.db"),
@@ -65,12 +64,10 @@ def test_what_a_database_refuses_is_said_in_its_first_words_and_without_a_passwo
          "postgresql://localhost/t"),
         ("postgresql+psycopg://localhost:5433/t?sslmode=require",
          "postgresql+psycopg://localhost:5433/t?sslmode=require", "postgresql://localhost:5433/t"),
-    ],
-)  # fmt: skip
-def test_a_place_is_read_as_people_write_it(text: str, found: str, is_shown: str) -> None:
-    url = place(text)
-    assert (str(url), shown(url)) == (found, is_shown)
-    assert file_of(text) == (Path(is_shown).absolute() if "sqlite" in found else None)
+    ):  # fmt: skip
+        url = place(text)
+        assert (str(url), shown(url)) == (found, is_shown)
+        assert file_of(text) == (Path(is_shown).absolute() if "sqlite" in found else None)
 
 
 def test_a_url_that_names_no_history_is_a_mistake() -> None:

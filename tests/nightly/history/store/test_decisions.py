@@ -23,10 +23,9 @@ def test_what_is_accepted_are_the_changes_of_pairs_that_count(store: Store) -> N
     decode = entry_of(pairs=[pair_of(1, 110.0), pair_of(2, 120.0), HOT])
     store.append(night_of(1, [decode, share]))
     (accepted, difference), refused = store.accept("latest", [], " to be safe ", AT, who="ada")
-    assert accepted == Accepted(
-        night_of(1).id, "decode", "w1", AT, "to be safe",
-        {"step_p50": pytest.approx((log(1.1), log(1.2)))}, "ada",
-    )  # fmt: skip
+    known = Accepted(night_of(1).id, "decode", "w1", AT, "to be safe", accepted.changes, "ada")
+    assert accepted == known
+    assert accepted.changes == {"step_p50": pytest.approx((log(1.1), log(1.2)))}
     assert (difference.changes, refused) == ({"share": (0.5,)}, [])
     assert store.accepted("mini", "decode", "w1") == accepted
     assert store.acceptances() == [accepted, difference]
@@ -77,10 +76,11 @@ WITH: dict[str, Any] = {"others": ["2026-03-02"]}
 def test_what_cannot_be_accepted_is_refused(
     sqlite_store: Store, second: Night, asked: dict[str, Any], words: str
 ) -> None:
+    first: dict[str, Any] = {"night": "2026-03-01", "captures": [], "reason": "fine"}
     sqlite_store.append(night_of(1))
     sqlite_store.append(second)
     with pytest.raises(UsageError, match=words):
-        sqlite_store.accept(**{"night": "2026-03-01", "captures": [], "reason": "fine"} | asked)
+        sqlite_store.accept(**first | asked)
     assert sqlite_store.acceptances() == []
     assert sqlite_store.accept("2026-03-01", [], "fine", least=2)[0]
 
@@ -145,9 +145,9 @@ def test_a_night_that_was_missed_is_known_once(store: Store) -> None:
         Missed("nightly", "mini", "2026-03-02T02:30:00.000+00:00", "asleep"),
         Missed("nightly", "studio", "2026-03-02T02:30:00.000+00:00", "asleep"),
     ]
-    asked = {"machine": "mini", "plan": "nightly", "since": due}, {"until": due}, {"plan": "w"}
-    found = [[each.reason for each in store.missed_nights(**each)] for each in asked]
-    assert found == [["asleep"], ["off"], []]
+    asked = store.missed_nights(machine="mini", plan="nightly", since=due)
+    found = [asked, store.missed_nights(until=due), store.missed_nights(plan="w")]
+    assert [[each.reason for each in missed] for missed in found] == [["asleep"], ["off"], []]
 
 
 def test_pins_come_and_go_and_all_of_it_is_kept(store: Store, url: str, tmp_path: Path) -> None:
