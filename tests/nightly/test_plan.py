@@ -293,21 +293,20 @@ def test_each_key_has_its_line_or_that_of_what_would_hold_it(
 
 def test_the_starter_is_written_where_there_is_a_folder_and_no_plan(tmp_path: Path) -> None:
     file, shared = tmp_path / "tracekit.toml", tmp_path / "pyproject.toml"
-
-    def refused(place: Path, words: str) -> None:
+    gone = tmp_path / "gone" / "tracekit.toml"
+    for place, words in ((shared, "for others as well"), (gone, "There is no folder")):
         with pytest.raises(UsageError, match=words):
             write_starter(place)
-
-    refused(shared, "for others as well")
     assert not shared.exists()
-    refused(tmp_path / "gone" / "tracekit.toml", "There is no folder")
     assert 'revision = "COMMIT"' in write_starter(file).read_text(), "outside of a repository"
     file.write_text("mine")
-    refused(file, "is there already")
+    with pytest.raises(UsageError, match="is there already"):
+        write_starter(file)
     assert file.read_text() == "mine"
     file.unlink()
     shared.write_text("[tool.tracekit.nightly]\n")
-    refused(file, "has a plan")
+    with pytest.raises(UsageError, match="has a plan"):
+        write_starter(file)
     assert not file.exists()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from played_nights import Played
-from real_nights import Nights, repository
+from real_nights import repository
 from tracekit.base import short_commit
 from tracekit.base.errors import InterruptedRunError, RecordingError, UsageError
 from tracekit.nightly.folder import NightFolder
@@ -341,52 +341,18 @@ def test_a_night_is_measured_traced_kept_and_drawn(tmp_path: Path) -> None:
     assert (folder.folder / trace.runs[0] / "report.html").is_file()
 
 
-@pytest.fixture
-def nights(tmp_path: Path) -> Nights:
-    """Nights against a revision, of a workload that starts a program and leaves it running."""
-    made = repository(tmp_path / "repo")
-    made.plan(
-        capture='parameters = { trick = "fork" }\ntraced = 1\nreference = { revision = "HEAD" }'
-    )
-    return made
-
-
-def kept(nights: Nights) -> list[Night]:
-    with Store.open(str(nights.output / "history.db"), make=False) as store:
-        return store.nights()
-
-
-@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.campaign)])
-def test_what_was_killed_leaves_no_process_and_is_kept_once(times: int, nights: Nights) -> None:
-    moments = random.Random(7)
-    for number in range(times):
+@pytest.mark.parametrize("seed", [7, pytest.param(8, marks=pytest.mark.campaign)])
+def test_what_is_killed_or_told_to_stop_leaves_no_process_and_keeps_what_it_measured(
+    seed: int, tmp_path: Path
+) -> None:
+    """By a crash, by a scheduler, and by somebody who has no patience."""
+    nights, moments = repository(tmp_path / "repo"), random.Random(seed)
+    # Its work starts a program and leaves it running.
+    work = 'parameters = { trick = "fork" }\ntraced = 1\nreference = { revision = "HEAD" }'
+    nights.plan(capture=work)
+    for number, sent in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)):
         with nights.start() as night:
-            nights.await_night(number)
-            time.sleep(moments.uniform(0, 2))
-            night.kill()
-        assert nights.left() == []
-        assert not runs_in(nights.output)
-        assert len(nights.documents()) == number + 1
-
-    nights.plan()  # what the next night measures is all the same
-    code, _, said = nights.run()
-    assert code == 4, said
-    found = nights.documents()
-    assert [night.id for night in kept(nights)] == [night.id for night in found]
-    for known in kept(nights)[:-1]:
-        assert (known.partial, known.outcome) == (True, Outcome.FAILED)
-        assert "cut short" in known.reason
-    assert [night.ended == "" for night in found] == [True] * times + [False]
-    assert f"The night {found[times - 1].id} had not been added to the history; now it is." in said
-    assert nights.left() == []
-
-
-def test_what_is_told_to_stop_keeps_what_it_measured(nights: Nights) -> None:
-    """By a scheduler, and by somebody who has no patience."""
-    moments = random.Random(15)
-    for number, sent in enumerate((signal.SIGTERM, signal.SIGINT)):
-        with nights.start() as night:
-            nights.await_night(number, pairs=number)
+            nights.await_night(number, pairs=int(sent == signal.SIGINT))
             time.sleep(moments.uniform(0, 1))
             night.send_signal(sent)
             if sent == signal.SIGINT:
@@ -394,11 +360,17 @@ def test_what_is_told_to_stop_keeps_what_it_measured(nights: Nights) -> None:
                 night.send_signal(sent)
             out, err = night.communicate(timeout=60)
         # A second Ctrl-C may come to a Python that is on its way out; a shell calls that 130 too.
-        assert night.returncode in {130, -signal.SIGINT}, (out, err)
+        ended = {130, -signal.SIGINT} if sent != signal.SIGKILL else {-signal.SIGKILL}
+        assert night.returncode in ended, (out, err)
         assert "Traceback" not in err
         assert nights.left() == []
-    first, second = nights.documents()
-    assert (first.partial, first.outcome) == (True, INCONCLUSIVE)
-    assert first.ended
-    assert kept(nights)[0] == first
-    assert second.entries[0].pairs
+        assert not runs_in(nights.output)
+    killed, stopped, interrupted = nights.documents()
+    with Store.open(str(nights.output / "history.db"), make=False) as store:
+        kept = store.nights()
+    assert [night.id for night in kept][:2] == [killed.id, stopped.id], "by the next one"
+    assert (kept[0].partial, kept[0].outcome, killed.ended) == (True, Outcome.FAILED, "")
+    assert "cut short" in kept[0].reason
+    assert (stopped.partial, stopped.outcome, kept[1]) == (True, INCONCLUSIVE, stopped)
+    assert stopped.ended
+    assert interrupted.entries[0].pairs

@@ -169,24 +169,6 @@ def test_each_side_has_its_own_modules_and_changes_are_told(ready: Ready, reposi
         assert ours[:2] == [f"{repository}/src", str(repository)]
 
 
-@pytest.mark.processes
-def test_a_work_tree_is_set_up_once(worktree: MakeTree, bounds: Bounds, tmp_path: Path) -> None:
-    count = tmp_path / "count"
-    tree = worktree("fast", "sh", "-c", f"echo set up; echo x >> {count}")
-    for _ in range(2):
-        with checked_out(tree, bounds) as folder:
-            assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
-    assert count.read_text() == "x\n"
-    assert tree.log.read_text() == "set up\n"
-    assert tree.folder != worktree("fast", "make").folder, "another setup has another work tree"
-
-
-def spoil_index(folder: Path) -> None:
-    (folder / "module_of_plan.py").write_text("SPEED = 'edited'\n")
-    git_folder = Path((folder / ".git").read_text().removeprefix("gitdir: ").strip())
-    (git_folder / "index").write_bytes(b"no index")
-
-
 def link_elsewhere(folder: Path) -> None:
     shutil.rmtree(folder)
     folder.symlink_to(Path.home())
@@ -200,7 +182,8 @@ def test_a_damaged_work_tree_is_made_again(
     damages: list[Callable[[Path], object]] = [
         lambda folder: folder.with_suffix(".json").unlink(),
         lambda folder: git(folder, "checkout", "--quiet", "--detach", "main"),
-        spoil_index,
+        lambda folder: (folder / "module_of_plan.py").write_text("SPEED = 'edited'\n"),
+        lambda folder: Path(git(folder, "rev-parse", "--git-path", "index")).write_bytes(b"none"),
         link_elsewhere,
     ]
     with checked_out(tree, bounds):
@@ -215,20 +198,26 @@ def test_a_damaged_work_tree_is_made_again(
 
 
 @pytest.mark.processes
-def test_a_setup_that_fails_is_repeated(worktree: MakeTree, bounds: Bounds, tmp_path: Path) -> None:
+def test_a_work_tree_is_set_up_until_that_succeeds_and_no_more(
+    worktree: MakeTree, bounds: Bounds, tmp_path: Path
+) -> None:
     changing = worktree("fast", "sh", "-c", "echo x > module_of_plan.py")
     changed = r"changed files of the commit.*module_of_plan"
     with pytest.raises(ToolError, match=changed), checked_out(changing, bounds):
         pytest.fail("it was accepted")
-    script = f"test -e {tmp_path}/ok || {{ echo no such wheel >&2; exit 3; }}"
+    count, ready = tmp_path / "count", tmp_path / "ready"
+    script = f"echo x >> {count}; echo no such wheel >&2; test -e {ready} || exit 3"
     tree = worktree("fast", "sh", "-c", script)
     with pytest.raises(ToolError) as caught, checked_out(tree, bounds):
         pytest.fail("it was set up")
     assert "ended with exit code 3. Its last words: no such wheel" in caught.value.message
     assert str(tree.log) in caught.value.hint
-    (tmp_path / "ok").touch()
-    with checked_out(tree, bounds) as folder:
-        assert folder.is_dir()
+    ready.touch()
+    for _ in range(2):
+        with checked_out(tree, bounds) as folder:
+            assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
+    assert (count.read_text(), tree.log.read_text()) == ("x\nx\n", "no such wheel\n")
+    assert tree.folder != changing.folder, "another setup has another work tree"
 
 
 @pytest.mark.processes
