@@ -44,45 +44,38 @@ NOW = datetime.now(UTC)
 OLD = Limits(timedelta(days=30), newest=0)
 ALL = Limits(most=0, newest=0)
 Run = Callable[..., Any]
-MakeRun = Callable[..., Recording]
 
 
 def days_ago(days: float) -> str:
     return (NOW - timedelta(days=days)).isoformat()
 
 
-@pytest.fixture
-def make_run(tmp_path: Path) -> MakeRun:
+def make_run(
+    folder: Path,
+    age: float = 100,
+    *,
+    bundle: str = "recording.trace",
+    size: int = 1000,
+    exports: int = 300,
+    analyzed: bool = True,
+    stage: str = "done",
+) -> Recording:
     """Make a run as it lies there, with files of given sizes; nothing in them is real."""
-
-    def make(
-        name: str = "run",
-        age: float = 100,
-        *,
-        bundle: str = "recording.trace",
-        size: int = 1000,
-        exports: int = 300,
-        analyzed: bool = True,
-        stage: str = "done",
-        root: Path = tmp_path / "traces",
-    ) -> Recording:
-        recording = Recording(root / name)
-        recording.folder.mkdir(parents=True)
-        if bundle:
-            (recording.folder / bundle / "corespace").mkdir(parents=True)
-            (recording.folder / bundle / "corespace" / "store").write_bytes(b"x" * size)
-        if exports:
-            recording.exports.mkdir()
-            recording.toc_file.write_text("<trace-toc/>")
-            (recording.exports / "table.xml").write_bytes(b"y" * exports)
-        if analyzed:
-            recording.result_file.write_text("{}")
-        stages = {"record": {"state": stage, "at": days_ago(age)}}
-        document = {"recorder": "xctrace", "started": days_ago(age), "stages": stages}
-        recording.provenance_file.write_text(json.dumps(document))
-        return recording
-
-    return make
+    recording = Recording(folder)
+    folder.mkdir(parents=True)
+    if bundle:
+        (folder / bundle / "corespace").mkdir(parents=True)
+        (folder / bundle / "corespace" / "store").write_bytes(b"x" * size)
+    if exports:
+        recording.exports.mkdir()
+        recording.toc_file.write_text("<trace-toc/>")
+        (recording.exports / "table.xml").write_bytes(b"y" * exports)
+    if analyzed:
+        recording.result_file.write_text("{}")
+    stages = {"record": {"state": stage, "at": days_ago(age)}}
+    document = {"recorder": "xctrace", "started": days_ago(age), "stages": stages}
+    recording.provenance_file.write_text(json.dumps(document))
+    return recording
 
 
 def make_night(folder: Path, age: float, *, ended: bool = True) -> Path:
@@ -200,22 +193,23 @@ def seen(root: Path) -> dict[str, RunSeen]:
     return {run.folder.name: run for run in runs_below(root, NOW)}
 
 
-def test_what_keeps_a_run_whole(make_run: MakeRun, tmp_path: Path) -> None:
-    make_run("not-analyzed", analyzed=False)
+def test_what_keeps_a_run_whole(tmp_path: Path) -> None:
+    make_run(tmp_path / "not-analyzed", analyzed=False)
     for name, text in (("empty", ""), ("odd", "[]"), ("newer", '{"format": 99}')):
-        make_run(name).provenance_file.write_text(text)
-    linked = make_run("linked")
+        make_run(tmp_path / name).provenance_file.write_text(text)
+    linked = make_run(tmp_path / "linked")
     linked.provenance_file.rename(tmp_path / "elsewhere.json")
     linked.provenance_file.symlink_to(tmp_path / "elsewhere.json")
-    make_run("worked-on", age=0.9, stage="running")
-    make_run("of-running", root=make_night(tmp_path / "running", 2.9, ended=False))
+    make_run(tmp_path / "worked-on", age=0.9, stage="running")
+    make_run(make_night(tmp_path / "running", 2.9, ended=False) / "of-running")
     for number, text in enumerate(("", "{", '{"id": 3}')):
         night = make_night(tmp_path / f"broken-{number}", 100)
-        make_run(f"of-broken-{number}", root=night)
+        make_run(night / f"of-broken-{number}")
         (night / "night.json").write_text(text)
-    make_run("stage", age=1.1, stage="running")  # what was cut off long ago keeps nothing
-    make_run("night", root=make_night(tmp_path / "cut-off", 3.1, ended=False))
-    captured = make_run("captured", bundle="capture.gputrace", analyzed=False, exports=0)
+    # What was cut off long ago keeps nothing.
+    make_run(tmp_path / "stage", age=1.1, stage="running")
+    make_run(make_night(tmp_path / "cut-off", 3.1, ended=False) / "night")
+    captured = make_run(tmp_path / "captured", bundle="capture.gputrace", analyzed=False, exports=0)
     runs = seen(tmp_path)
     assert runs["captured"].parts == {"bundle": (captured.gputrace,)}, "it is never analyzed"
     unread = "its recording.json cannot be read"
@@ -230,48 +224,45 @@ def test_what_keeps_a_run_whole(make_run: MakeRun, tmp_path: Path) -> None:
 
 
 def test_bundles_and_exports_are_parts_but_links_are_none_and_lead_nowhere(
-    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An imported run's bundle is a link to somebody's own."""
     root, outside, parts = tmp_path / "traces", tmp_path / "outside", dict[str, Any]()
     for bundle in ("recording.trace", "recording.host", "capture.gputrace"):
-        recording = make_run(bundle, bundle=bundle)
+        recording = make_run(root / bundle, bundle=bundle)
         table = recording.exports / "table.xml"  # beside the table of contents, which stays
         parts[bundle] = {"bundle": (recording.folder / bundle,), "exports": (table,)}
     assert {name: run.parts for name, run in seen(root).items()} == parts
-    assert {(run.begun.isoformat(), run.night) for run in seen(root).values()} == {
-        (days_ago(100), "")
-    }
+    facts = {(run.begun.isoformat(), run.night) for run in seen(root).values()}
+    assert facts == {(days_ago(100), "")}
     (outside / "precious.trace").mkdir(parents=True)
-    first, second = make_run(bundle=""), make_run("second", bundle="")
+    first, second = make_run(root / "run", bundle=""), make_run(root / "second", bundle="")
     first.bundle.symlink_to(outside / "precious.trace")
     (first.exports / "table.xml").rename(outside / "table.xml")
     (first.exports / "table.xml").symlink_to(outside / "table.xml")
     second.exports.rename(outside / "exports")
     second.exports.symlink_to(outside / "exports")
     second.bundle.write_text("notes")
-    (root / "link-to-a-run").symlink_to(make_run("elsewhere", root=outside).folder)
+    (root / "link-to-a-run").symlink_to(make_run(outside / "elsewhere").folder)
     (root / "round").symlink_to(root)
     (root / "somebodys" / "recording.trace").mkdir(parents=True)
-    assert {name: run.parts for name, run in seen(root).items()} == {
-        **parts,
-        "run": {},
-        "second": {},
-    }
+    parts |= {"run": {}, "second": {}}
+    assert {name: run.parts for name, run in seen(root).items()} == parts
     monkeypatch.chdir(tmp_path)
     assert roots([root / "run", Path("traces"), root / "round"]) == [root], "they count once"
 
 
-def test_an_old_bundle_goes_and_the_run_says_so(make_run: MakeRun, tmp_path: Path) -> None:
-    recording, young = make_run(size=5000, exports=0), make_run("young", age=10)
+def test_an_old_bundle_goes_and_the_run_says_so(tmp_path: Path) -> None:
+    recording = make_run(tmp_path / "run", size=5000, exports=0)
+    young = make_run(tmp_path / "young", 10)
     own = {"report.html", "workload.jsonl", "mine.txt", "recording.json", "result.json"}
     for name in own - files(recording.folder):
         (recording.folder / name).write_text("x")
     before = files(tmp_path)
-    dry = prune([tmp_path / "traces"], OLD, now=NOW, dry=True)
+    dry = prune([tmp_path], OLD, now=NOW, dry=True)
     assert files(tmp_path) == before
     assert [(gone.what, gone.freed, dry.freed) for gone in dry.removed] == [("bundle", 5000, 5000)]
-    done = prune([tmp_path / "traces"], OLD, now=NOW)
+    done = prune([tmp_path], OLD, now=NOW)
     assert (recording.bundle.exists(), young.bundle.exists()) == (False, True)
     [removed] = done.removed
     assert (removed.run, removed.what, removed.why) == (recording.folder, "bundle", "old")
@@ -282,14 +273,14 @@ def test_an_old_bundle_goes_and_the_run_says_so(make_run: MakeRun, tmp_path: Pat
     assert files(recording.folder) == own
 
 
-def test_what_an_interruption_left_is_finished_even_where_nothing_is_old_but_never_a_link(
-    make_run: MakeRun, tmp_path: Path
-) -> None:
-    recording, linked = make_run(age=1, exports=0), make_run("linked", age=1, bundle="")
+def test_what_an_interruption_left_is_finished_unless_it_is_a_link(tmp_path: Path) -> None:
+    root = tmp_path / "traces"
+    recording = make_run(root / "run", age=1, exports=0)
+    linked = make_run(root / "linked", age=1, bundle="")
     recording.bundle.rename(trash(recording.bundle))
     (tmp_path / "outside" / "precious").mkdir(parents=True)
     trash(linked.bundle).symlink_to(tmp_path / "outside")
-    done = prune([tmp_path / "traces"], OLD, now=NOW)
+    done = prune([root], OLD, now=NOW)
     assert files(recording.folder) == {"recording.json", "result.json"}
     assert recording.provenance().pruned.startswith("recording.trace on")
     assert done.freed > 0
@@ -297,12 +288,12 @@ def test_what_an_interruption_left_is_finished_even_where_nothing_is_old_but_nev
     assert linked.provenance().pruned == ""
 
 
-def test_for_room_no_more_goes_than_must(make_run: MakeRun, tmp_path: Path) -> None:
+def test_for_room_no_more_goes_than_must(tmp_path: Path) -> None:
     for name, age in (("a", 90), ("b", 80), ("c", 70)):
-        make_run(name, age, size=100_000, exports=0)
+        make_run(tmp_path / name, age, size=100_000, exports=0)
 
     def pruned(most: int) -> Pruned:
-        return prune([tmp_path / "traces"], Limits(most=most, newest=0), now=NOW, dry=True)
+        return prune([tmp_path], Limits(most=most, newest=0), now=NOW, dry=True)
 
     everything = pruned(10**9)
     assert (everything.removed, everything.freed) == ([], 0)
@@ -387,16 +378,13 @@ prune([Path(sys.argv[1])], Limits(most=0, newest=0))
     "after",
     [0.01, *(pytest.param(time, marks=pytest.mark.campaign) for time in (0.0, 0.004, 0.02, 0.04))],
 )
-def test_a_killed_pruning_leaves_whole_runs(
-    after: float, make_run: MakeRun, tmp_path: Path
-) -> None:
-    root = tmp_path / "traces"
-    recordings = [make_run(f"run-{number}", exports=0) for number in range(12)]
+def test_a_killed_pruning_leaves_whole_runs(after: float, tmp_path: Path) -> None:
+    recordings = [make_run(tmp_path / f"run-{number}", exports=0) for number in range(12)]
     for recording in recordings:
         for number in range(40):
             (recording.bundle / f"file-{number}").write_bytes(b"x" * 100)
     with subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(root)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -406,14 +394,14 @@ def test_a_killed_pruning_leaves_whole_runs(
         recording.provenance()
         if recording.bundle.exists():
             assert len(files(recording.bundle)) == 41, "no bundle is half there"
-    prune([root], ALL)
-    left = {name.rpartition("/")[2].partition(".unfinished-")[0] for name in files(root)}
+    prune([tmp_path], ALL)
+    left = {name.rpartition("/")[2].partition(".unfinished-")[0] for name in files(tmp_path)}
     assert left <= {"recording.json", "result.json", ".recording.json"}
     assert all(recording.provenance().pruned for recording in recordings)
 
 
 @pytest.fixture
-def nights(tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> Path:
+def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Four nights in the history of a plan, each with a run; the second is pinned."""
     monkeypatch.chdir(tmp_path)
     plan = '[nightly]\nname = "nightly"\n[[nightly.capture]]\nworkload = "paged"\n'
@@ -423,7 +411,7 @@ def nights(tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -
         for number in range(1, 5):
             age = 300 - number
             night = night_of(number, (), started=days_ago(age), ended=days_ago(age))
-            make_run("traced-1", age, root=make_night(output / night.id, age))
+            make_run(make_night(output / night.id, age) / "traced-1", age)
             (output / night.id / "somebodys.xml").write_text("<of><somebody/></of>")
             store.append(night)
         store.pin(night_of(2).id, "to show")
@@ -478,9 +466,9 @@ def test_what_only_looks_or_is_refused_removes_nothing(nights: Path, tracekit: R
     assert len(bundles(nights)) == 4
 
 
-def test_one_failure_is_exit_code_3(make_run: MakeRun, tracekit: Run, tmp_path: Path) -> None:
-    stuck, other = make_run("a", 300, exports=0), make_run("b", 200, exports=0)
+def test_one_failure_is_exit_code_3(tracekit: Run, tmp_path: Path) -> None:
+    stuck, other = (make_run(tmp_path / name, 300, exports=0) for name in ("stuck", "other"))
     trash(stuck.bundle).write_text("a file where the bundle is to go")
-    ran = tracekit("prune", tmp_path / "traces", "--keep", "30d", "--newest", "0")
+    ran = tracekit("prune", tmp_path, "--keep", "30d", "--newest", "0")
     assert (ran.code, "1 could not be pruned" in ran.err) == (3, True)
     assert (stuck.bundle.exists(), other.bundle.exists()) == (True, False)
