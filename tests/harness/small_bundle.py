@@ -4,23 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bundle_writer import DURATION, TIME, Col, Process, Table, write_bundle
+from bundle_writer import TIME, Col, Process, Table, examples, write_bundle
 from bundle_writer.keyed import Archived, archive
 from tracekit.tables.bundle.bundle import Bundle
 
-PYTHON = Process(4711, "python3")
-SERVER = Process(420, "WindowServer")
+PYTHON, SERVER = examples.APP, examples.SERVER
 SYMBOL_STORES = "com.apple.xray.symbolstoremanager.symbolstores"
-_INTERVALS = [
-    Col("start", "Start", "XRStartTimeTypeID", TIME),
-    Col("duration", "Duration", "XRDurationTypeID", DURATION),
-    Col("channel-name", "Channel", "XRGPUChannelNameTypeID"),
-    Col("start-latency", "Latency", "XRDurationTypeID"),
-    Col("state", "State", "XRGPUStateTypeID"),
-    Col("process", "Process", "XRProcessTypeID"),
-    Col("cmdbuffer-id", "Command Buffer", "XRMetalCommandBufferIDTypeID"),
-    Col("encoder-id", "Encoder", "XRMetalCommandBufferIDTypeID"),
-]
 _PROCESS_INFO = [
     Col("time", "Time", "XRRecordedEventTimestampTypeID", TIME),
     Col("pid", "Pid", "XRProcessIDTypeID"),
@@ -35,7 +24,7 @@ def intervals(*rows: tuple[int, int, Process], **attributes: Any) -> Table:
         (start, duration, "Compute", 1, "Active", process, 100 + number, 200 + number)
         for number, (start, duration, process) in enumerate(rows)
     ]
-    return Table("metal-gpu-intervals", _INTERVALS, cells, attributes)
+    return Table("metal-gpu-intervals", examples.INTERVALS, cells, attributes)
 
 
 def process_info(*names: tuple[int, str]) -> Table:

@@ -50,27 +50,29 @@ def _part(type_id: str, value: Any) -> Part:
     return Part(f"{type_id}TypeID", value)
 
 
-def gpu_intervals() -> Table:
-    columns = [
-        _col("start", "XRStartTime", TIME),
-        _col("duration", "XRDuration", DURATION),
-        _col("channel-name", "XRGPUChannelName"),
-        _col("event-label", "XRFormattedLabel"),
-        _col("state", "XRGPUState"),
-        _col("process", "XRProcess"),
-        _col("cmdbuffer-id", "XRMetalCommandBufferID"),
-        _col("is-induced", "XRBoolean"),
-    ]
+INTERVALS = [
+    _col("start", "XRStartTime", TIME),
+    _col("duration", "XRDuration", DURATION),
+    _col("channel-name", "XRGPUChannelName"),
+    _col("start-latency", "XRDuration"),
+    _col("state", "XRGPUState"),
+    _col("process", "XRProcess"),
+    _col("cmdbuffer-id", "XRMetalCommandBufferID"),
+    _col("encoder-id", "XRMetalCommandBufferID"),
+]
 
+
+def gpu_intervals() -> Table:
     def label(number: int) -> Label:
         parts = _part("XRPrototypeString", "frame"), _part("XRNarrativeText", " (")
         rest = _part("XRProcess", SERVER), _part("XRMetalEncoderID", number)
         return Label((*parts, *rest))
 
+    columns = [*INTERVALS, _col("event-label", "XRFormattedLabel"), _col("induced", "XRBoolean")]
     rows = [
-        (420, 20, "Vertex", label(1), "Active", SERVER, 7, True),
-        (300, None, "Compute", label(2), "Active", APP, (1 << 64) - 1, False),
-        (420, 30, None, None, None, None, 9, None),
+        (420, 20, "Vertex", 1, "Active", SERVER, 7, 1, label(1), True),
+        (300, None, "Compute", None, "Active", APP, (1 << 64) - 1, 2, label(2), False),
+        (420, 30, None, 3, None, None, 9, 3, None, None),
     ]
     return Table("metal-gpu-intervals", columns, rows, {"target-pid": "SINGLE"})
 
