@@ -5,7 +5,7 @@ Layout: docs/explanation/trace-bundles.md.
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -80,8 +80,7 @@ def write_records(
         for block in blocks:
             rows += len(block)
             file.write(stream.compress(np.ascontiguousarray(block).view(np.uint8).data))
-        for zeroes in _padding(-rows % CHUNK * record):
-            file.write(stream.compress(zeroes))
+        file.write(stream.compress(bytes(-rows % CHUNK * record)))
         file.write(stream.flush())
     return rows
 
@@ -89,13 +88,6 @@ def write_records(
 def header(record: int) -> bytes:
     fields = struct.pack("<7I", 0x12340A0A, 3, 0x28, HEADER, record, record * CHUNK, CHUNK)
     return fields.ljust(HEADER, b"\0")
-
-
-def _padding(size: int) -> Iterator[bytes]:
-    block = bytes(1 << 20)
-    while size > 0:
-        yield block[:size]
-        size -= len(block)
 
 
 def schema_xml(table: Table) -> str:
@@ -134,16 +126,16 @@ def descriptor(table: Table, rows: int) -> bytes:
         for index, (name, kind) in enumerate(kinds)
     ]
     described = {
+        "_name": table.schema,
+        "_synopsis": table.schema,
+        "_identifier": table.schema,
         "_eventClass": "XRManagedEvent",
         "_fields": [Archived("XRFieldDescriptor", {"$0": field}) for field in listed],
         "_maxEventSize": layout.itemsize,
         "_minEventSize": layout.itemsize,
         "_version": 1,
         "_variableSize": False,
-        "_synopsis": table.schema,
         "_publicProps": {},
-        "_name": table.schema,
         "_props": {"mono_event_id": rows, "next_event_id": rows, "storage_manager_version": 1},
-        "_identifier": table.schema,
     }
     return archive(root=Archived("XREventDescriptor", {"$0": described}))

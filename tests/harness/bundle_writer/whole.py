@@ -6,7 +6,7 @@ Layout: docs/explanation/trace-bundles.md.
 import plistlib
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
@@ -84,14 +84,12 @@ def write_runs(path: Path, runs: Mapping[int, Run], *, with_document: bool = Tru
     return path
 
 
-def _requirements(used: Iterable[str]) -> dict[str, list[Any]]:
+def _requirements(used: set[str]) -> dict[str, list[Any]]:
     """Return what `open.creq` holds for types that are used."""
+    words = "This version does not support the new engineering type '{}'."
     types = {
-        f"com.apple.dt.etype.{one}": (
-            1,
-            f"This version does not support the new engineering type '{TYPES[one].tag}'.",
-        )
-        for one in sorted(set(used) - NEVER_REQUIRED)
+        f"com.apple.dt.etype.{name}": (1, words.format(TYPES[name].tag))
+        for name in used - NEVER_REQUIRED
     }
     return {name: list(entry) for name, entry in sorted((_CAPABILITIES | types).items())}
 
@@ -115,8 +113,8 @@ def _write_run(path: Path, number: int, run: Run) -> list[str]:
 
 def _write_uniquing(folder: Path, encoder: Encoder) -> None:
     strings = plistlib.dumps(encoder.strings.texts, fmt=plistlib.FMT_BINARY)
+    types = archive(root=[*map(text, encoder.types)])
     _write_squeezed(folder / "strings", strings)
-    types = archive(root=[text(type_id) for type_id in encoder.types])
     _write_squeezed(folder / "EngineeringTypes.etypes", types)
     encoder.arrays.write(folder / "arrayUniquer")
     encoder.typed_arrays.write(folder / "typedArrayUniquer")
@@ -128,12 +126,8 @@ def _tables(tables: Sequence[Table], stores: Sequence[str]) -> bytes:
         number: {"side": 1, "spec": spec(table), "storeSubpath": store}
         for number, (table, store) in enumerate(pairs, 1)
     }
-    root = {
-        "lastStoreIdx": len(tables),
-        "nextTableID": len(tables) + 1,
-        "tableDetails": by_number(details),
-    }
-    return archive(root=root)
+    count = {"lastStoreIdx": len(tables), "nextTableID": len(tables) + 1}
+    return archive(root=count | {"tableDetails": by_number(details)})
 
 
 def _exposed(run: Run) -> bytes:

@@ -19,7 +19,7 @@ THREADS = {
     0x57: (6723, "CoreSimulatorService"),
     0x58: (9, "of nobody"),
     0x59: (4711, None),
-    0x77: (4711, "AppleT810xIO"),
+    0x77: (4711, "AppleT810xIO0x"),
     0x78: (4711, "0x12"),
 }
 DOCUMENTED = {

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pytest
@@ -40,53 +40,40 @@ STORES = {1: {f"{DEVICE}.{pid}": {} for pid in (6723, 0, 8)} | {"no process": {}
 PYTHON = Process(4711, "python3")
 
 
-class Found(NamedTuple):
-    """What is read of a run."""
-
-    run: TocRun
-    remarks: tuple[str, ...]
-
-
-def told(folder: Path, clock: Any = CLOCK, **changed: Any) -> Found:
-    run = {
-        "runInfo": Archived("XRRunInfo", INFO | changed),
-        "processDatas": PROCESSES,
-        "mach_time_info": clock,
-    }
-    return Found(*run_info(documented(folder, run, **{SYMBOL_STORES: STORES}).runs[0]))
+def told(folder: Path, clock: Any = CLOCK, **changed: Any) -> tuple[TocRun, tuple[str, ...]]:
+    """Return what is read of a run, and the remarks."""
+    info = Archived("XRRunInfo", INFO | changed)
+    run = {"runInfo": info, "processDatas": PROCESSES, "mach_time_info": clock}
+    return run_info(documented(folder, run, **{SYMBOL_STORES: STORES}).runs[0])
 
 
 def test_a_launched_process_with_numbers_as_numbers_or_texts(tmp_path: Path) -> None:
-    found = told(tmp_path / "numbers", _targetProcessPid=4711, _targetExitStatus=0)
-    run = msgspec.json.format(msgspec.json.encode(found.run)).decode()
+    run, remarks = told(tmp_path / "numbers", _targetProcessPid=4711, _targetExitStatus=0)
     golden = Path(__file__).parents[1] / "goldens" / "run-of-a-document.json"
-    assert run == golden.read_text().strip()
-    assert found.remarks == ()
-    assert told(tmp_path / "texts") == found
+    assert msgspec.json.format(msgspec.json.encode(run)).decode() == golden.read_text().strip()
+    assert remarks == ()
+    assert told(tmp_path / "texts") == (run, remarks)
 
 
 @pytest.mark.parametrize("pid", [None, "", "soon", True, b"4711"])
 def test_a_target_without_a_pid_is_that_of_the_analysis_and_said(tmp_path: Path, pid: Any) -> None:
-    found = told(tmp_path, _targetProcessPid=pid)
-    assert found.run.target == PYTHON
-    (remark,) = found.remarks
-    assert remark == (
-        "The runInfo of run 1 in the form.template of made.trace does not say the target's pid; "
-        "the parameters of the analysis say 4711."
-    )
+    run, (remark,) = told(tmp_path, _targetProcessPid=pid)
+    assert run.target == PYTHON
+    less = "does not say the target's pid; the parameters of the analysis say 4711."
+    assert remark == f"The runInfo of run 1 in the form.template of made.trace {less}"
 
 
 def test_what_every_document_says_is_missed(tmp_path: Path) -> None:
-    found = told(tmp_path, _targetOperatingSystem=None, _rawDuration="long", targetType=None)
-    (remark,) = found.remarks
+    lacking = {"_targetOperatingSystem": None, "_rawDuration": "long", "targetType": None}
+    _, (remark,) = told(tmp_path, **lacking)
     assert remark.endswith("does not say the system, the kind of target, the duration.")
 
 
 def test_an_attached_process_and_all_processes(tmp_path: Path) -> None:
-    run = told(tmp_path / "a", targetType=2, _arguments=None, _targetExitStatus=None).run
+    run, _ = told(tmp_path / "a", targetType=2, _arguments=None, _targetExitStatus=None)
     assert (run.target, run.target_type) == (PYTHON, "attached")
     assert (run.arguments, run.exit_status, run.termination_reason) == ("", "", "")
-    run = told(tmp_path / "all", targetType=0, _targetProcessPid=-1).run
+    run, _ = told(tmp_path / "all", targetType=0, _targetProcessPid=-1)
     assert run.all_processes
     assert (run.target, run.target_type, run.exit_status) == (None, "", "")
 
@@ -98,9 +85,9 @@ def test_an_attached_process_and_all_processes(tmp_path: Path) -> None:
 def test_a_status_that_may_be_a_signal_gives_no_reason(
     tmp_path: Path, status: int, reason: str
 ) -> None:
-    found = told(tmp_path, _targetExitStatus=status)
-    assert (found.run.exit_status, found.run.termination_reason) == (str(status), reason)
-    unsure = [f"{status} may be its exit status or a signal" in said for said in found.remarks]
+    run, remarks = told(tmp_path, _targetExitStatus=status)
+    assert (run.exit_status, run.termination_reason) == (str(status), reason)
+    unsure = [f"{status} may be its exit status or a signal" in said for said in remarks]
     assert unsure == ([] if reason else [True])
 
 
@@ -117,12 +104,13 @@ BERLIN = Archived("NSTimeZone", {"NS.name": "Europe/Berlin", "NS.data": b"TZif"}
     ],
 )
 def test_dates_stand_in_the_zone_of_the_device(tmp_path: Path, zone: Any, date: str) -> None:
-    assert told(tmp_path, clock={"another": [0, 1, 1, 0, 0, zone]}).run.start_date == date
+    run, _ = told(tmp_path, clock={"another": [0, 1, 1, 0, 0, zone]})
+    assert run.start_date == date
 
 
 @pytest.mark.parametrize("seconds", [None, "soon", 1e300, float("inf"), float("nan"), 1 << 63])
 def test_a_moment_that_no_calendar_has_is_left_out(tmp_path: Path, seconds: Any) -> None:
-    run = told(tmp_path, _rawStartTime=seconds, _rawDuration=seconds).run
+    run, _ = told(tmp_path, _rawStartTime=seconds, _rawDuration=seconds)
     assert (run.start_date, run.duration) == ("", None)
 
 
@@ -133,10 +121,10 @@ LESS = "Device, template, settings, duration and end of run 1 are not available,
     ("name", "value"), [("runInfo", None), ("runInfo", "a text"), ("mach_time_info", "now")]
 )
 def test_a_document_in_an_unknown_form_is_told(tmp_path: Path, name: str, value: Any) -> None:
-    run = {"runInfo": Archived("XRRunInfo", INFO), "processDatas": PROCESSES, name: value}
-    found = Found(*run_info(documented(tmp_path, run).runs[0]))
-    assert found.run.device == {"os-version": "26.3.1"}
-    assert found.remarks[0].startswith(f"{LESS}the document of made.trace ")
+    said = {"runInfo": Archived("XRRunInfo", INFO), "processDatas": PROCESSES, name: value}
+    run, (remark, *_) = run_info(documented(tmp_path, said).runs[0])
+    assert run.device == {"os-version": "26.3.1"}
+    assert remark.startswith(f"{LESS}the document of made.trace ")
 
 
 SAMPLED = Col("update-time", "Time", "XRSampleTimestampTypeID", TIME)
@@ -150,7 +138,7 @@ TABLES = (
 
 
 def test_without_a_document_target_system_and_start_are_known(tmp_path: Path) -> None:
-    found = Found(*run_info(documented(tmp_path, None, tables=TABLES).runs[0]))
+    found = run_info(documented(tmp_path, None, tables=TABLES).runs[0])
     known = TocRun(1, {"os-version": "26.3.1"}, PYTHON, start_date=UTC)
     assert found == (known, (f"{LESS}made.trace has no form.template.",))
 
