@@ -8,59 +8,46 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tracekit.base import units
 from tracekit.base.errors import UsageError
-from tracekit.base.units import (
-    NOT_AVAILABLE,
-    age,
-    duration,
-    moment,
-    percent,
-    quantity,
-    short_commit,
-    size,
-    size_of,
-    span,
-    stamp,
-    unavailable,
-)
 
 # Three digits and the unit that suits it; sizes are binary; what is not nought is not shown as it.
 WORDS: dict[Callable[[Any], Any], dict[Any, Any]] = {
-    duration: {
+    units.duration: {
         0: "0 ns", 7: "7 ns", 999: "999 ns", 1_000: "1 µs", 1_234: "1.23 µs", 999_499: "999 µs",
         999_500: "1.00 ms", -999_500: "-1.00 ms", 45_600_000: "45.6 ms", 2_000_000_000: "2 s",
         3_600_000_000_000: "3,600 s", 0.5: "0.500 ns", -1_500_000: "-1.50 ms",
     },
-    moment: {
+    units.moment: {
         0: "0.000 000 s", 1_204_518_400: "1.204 518 s", 999_999_600: "1.000 000 s",
         -1_500_000: "-0.001 500 s",
     },
-    size: {
+    units.size: {
         0: "0 B", 1023: "1,023 B", 1024: "1 KiB", (1 << 20) - 1: "1.00 MiB",
         1_572_864: "1.50 MiB", 8 << 30: "8 GiB",
     },
-    percent: {
+    units.percent: {
         0: "0.0 %", 0.345: "34.5 %", 1: "100.0 %", 0.0004: "< 0.1 %", 0.001: "0.1 %",
         -0.001: "-0.1 %", -0.0004: "> -0.1 %", -0.05: "-5.0 %",
     },
-    unavailable: {
+    units.unavailable: {
         "there are no steps.": "not available, because there are no steps",
         "": "not available; no reason is given",
     },
-    stamp: {
+    units.stamp: {
         "2026-11-20T10:15:03.123+00:00": "2026-11-20 10:15:03 UTC",
         "2026-03-30T20:49:19-07:00": "2026-03-30 20:49:19 UTC-07:00",
         "2026-03-30T20:49:19": "2026-03-30 20:49:19", "yesterday": "yesterday", "": "",
     },
-    span: {
+    units.span: {
         0.4: "0 s", 45: "45 s", 59.4: "59 s", 59.6: "1 min", 60: "1 min", 3600: "1 h 0 min",
         7530: "2 h 6 min",
     },
-    age: {
+    units.age: {
         "30d": timedelta(days=30), "12h": timedelta(hours=12), "6w": timedelta(weeks=6),
         " 1.5 D ": timedelta(hours=36), "0d": timedelta(0), "36500d": timedelta(days=36_500),
     },
-    size_of: {
+    units.size_of: {
         "50GB": 50 * 10**9, "50 gb": 50 * 10**9, "20GiB": 20 * 2**30, "1.5kB": 1500,
         "800MiB": 800 * 2**20, "4096": 4096, "4096B": 4096, "2TB": 2 * 10**12, "0": 0,
         "999999999MB": 999_999_999 * 10**6,
@@ -85,17 +72,17 @@ QUANTITIES = {
 
 
 def test_a_quantity_is_worded_by_its_unit() -> None:
-    assert {(value, unit): quantity(value, unit) for value, unit in QUANTITIES} == QUANTITIES
+    assert {(value, unit): units.quantity(value, unit) for value, unit in QUANTITIES} == QUANTITIES
     for _, unit in QUANTITIES:
         for missing in (None, math.nan, math.inf, pd.NA):
-            assert quantity(missing, unit) == NOT_AVAILABLE
+            assert units.quantity(missing, unit) == units.NOT_AVAILABLE
 
 
 NO_AGES = ("30", "", "d", "-1d", "30m", "1e3d", "36500.1d", "99999999d", "٣d", "1..5d")
 NO_SIZES = ("", "GB", "50G", "-1GB", "50XB", "1iB", "1e9", "5 0GB", "٣GB")
 
 
-@pytest.mark.parametrize(("function", "texts"), [(age, NO_AGES), (size_of, NO_SIZES)])
+@pytest.mark.parametrize(("function", "texts"), [(units.age, NO_AGES), (units.size_of, NO_SIZES)])
 def test_no_age_and_no_size(function: Callable[[str], object], texts: tuple[str, ...]) -> None:
     for text in texts:
         with pytest.raises(UsageError, match=r"is no (age|size)"):
@@ -103,6 +90,6 @@ def test_no_age_and_no_size(function: Callable[[str], object], texts: tuple[str,
 
 
 def test_a_commit_in_short_still_says_that_its_tree_was_changed() -> None:
-    assert short_commit("0123456789abcdef", 9) == "012345678"
-    assert short_commit("0123456789abcdef-dirty", 9) == "012345678-dirty"
-    assert short_commit("") == ""
+    assert units.short_commit("0123456789abcdef", 9) == "012345678"
+    assert units.short_commit("0123456789abcdef-dirty", 9) == "012345678-dirty"
+    assert units.short_commit("") == ""

@@ -12,21 +12,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.machine.sources import (
-    Clients,
-    Reading,
-    Spent,
-    Taken,
-    load,
-    low_power_of_linux,
-    low_power_of_mac,
-    others,
-    pressure,
-    read,
-    read_host_sensors,
-    source,
-    spent,
-)
+from tracekit.machine import sources
+from tracekit.machine.sources import Clients, Reading, Spent, Taken
 from tracekit.machine.state import THERMAL_PRESSURES
 
 SECOND = 1_000_000_000
@@ -41,13 +28,13 @@ def test_sensors_of_linux_are_the_clock_and_the_hottest_sensor_of_the_cpu(
     monkeypatch.setattr("psutil.cpu_freq", lambda: frequency, raising=False)
     monkeypatch.setattr("psutil.sensors_temperatures", lambda: sensors, raising=False)
     clock, heat = Reading("cpu_clock", 2.4e9, "Hz"), Reading("cpu_temperature", 63.5, "°C")
-    assert read_host_sensors(tmp_path) == Taken((clock, heat))
-    assert read_host_sensors(tmp_path / "missing") == Taken((heat,))  # without cpufreq
+    assert sources.read_host_sensors(tmp_path) == Taken((clock, heat))
+    assert sources.read_host_sensors(tmp_path / "missing") == Taken((heat,))  # without cpufreq
     frequency.current = 0.0
     sensors.clear()
-    assert read_host_sensors(tmp_path) == Taken()
+    assert sources.read_host_sensors(tmp_path) == Taken()
     monkeypatch.delattr("psutil.sensors_temperatures")
-    assert read_host_sensors(tmp_path) == Taken()
+    assert sources.read_host_sensors(tmp_path) == Taken()
 
 
 SETTINGS = """System-wide power settings:
@@ -69,10 +56,10 @@ BATTERIES = {
 def test_a_battery_tells_its_charge_and_the_mains() -> None:
     for (percent, plugged), known in BATTERIES.items():
         battery = SimpleNamespace(percent=percent, power_plugged=plugged)
-        found = source(lambda battery=battery: battery)
+        found = sources.source(lambda battery=battery: battery)
         assert found.readings == known
         assert set(found.absences) == {"mains", "battery"} - set(known)
-    assert set(source(lambda: None).absences) == {"mains", "battery"}
+    assert set(sources.source(lambda: None).absences) == {"mains", "battery"}
 
 
 MODES = {
@@ -88,23 +75,25 @@ MODES = {
 
 
 def test_the_power_mode_of_a_mac() -> None:
-    assert {line: low_power_of_mac(SETTINGS.format(line)).readings for line in MODES} == MODES
+    found = {line: sources.low_power_of_mac(SETTINGS.format(line)).readings for line in MODES}
+    assert found == MODES
 
 
 def test_the_platform_profile_of_linux(tmp_path: Path) -> None:
     file = tmp_path / "platform_profile"
-    assert "no platform profile" in low_power_of_linux(file).absences["low_power"]
+    assert "no platform profile" in sources.low_power_of_linux(file).absences["low_power"]
     for profile, value in (("low-power\n", 1.0), ("balanced\n", 0.0), ("performance\n", 0.0)):
         file.write_text(profile)
-        assert low_power_of_linux(file).readings == {"low_power": value}
+        assert sources.low_power_of_linux(file).readings == {"low_power": value}
 
 
 def test_levels_of_macos_have_their_place_or_a_reason() -> None:
     for level, name in enumerate(("Nominal", "Moderate", "Heavy", "Trapping", "Sleeping")):
-        assert pressure(level).readings == {"thermal_pressure": THERMAL_PRESSURES.index(name)}
+        place = THERMAL_PRESSURES.index(name)
+        assert sources.pressure(level).readings == {"thermal_pressure": place}
     for unknown, why in ((None, "does not answer"), (5, "is 5"), (-1, "is -1")):
-        assert pressure(unknown).readings == {}
-        assert why in pressure(unknown).absences["thermal_pressure"]
+        assert sources.pressure(unknown).readings == {}
+        assert why in sources.pressure(unknown).absences["thermal_pressure"]
 
 
 def test_what_is_not_ours_is_others() -> None:
@@ -120,8 +109,8 @@ def test_what_is_not_ours_is_others() -> None:
         (replace(ours, ended=4.0), replace(later, ended=15.0), 0.25),
     )
     for before, after, share in shares:
-        assert load(before, after).readings == {"load": share}
-    still = load(earlier, earlier)
+        assert sources.load(before, after).readings == {"load": share}
+    still = sources.load(earlier, earlier)
     assert still.absences == {"load": "the system's count of CPU time stands still."}
 
 
@@ -132,10 +121,10 @@ BUSY = "import time\nend = time.monotonic() + 1.2\nwhile time.monotonic() < end:
 def test_what_ours_do_does_not_count_and_what_others_do_does() -> None:
     with subprocess.Popen([sys.executable, "-c", BUSY]) as child:
         time.sleep(0.2)
-        mine, theirs = spent((child.pid,)), spent(())
+        mine, theirs = sources.spent((child.pid,)), sources.spent(())
         time.sleep(0.6)
-        as_ours = load(mine, spent((child.pid,))).readings["load"]
-        as_others = load(theirs, spent(())).readings["load"]
+        as_ours = sources.load(mine, sources.spent((child.pid,))).readings["load"]
+        as_others = sources.load(theirs, sources.spent(())).readings["load"]
         child.kill()
     # The child's share is kept apart from what else the machine does; it may get less than a core.
     assert 0.02 < as_others - as_ours < 1.3 / (os.cpu_count() or 1)
@@ -176,28 +165,28 @@ NOBODY, NO_LIST = "no entry names a process and its time", "ioreg prints no prop
 def test_each_client_has_its_process_and_its_time(
     entries: Any, known: dict[int, tuple[int, int]]
 ) -> None:
-    clients = read(plistlib.dumps(entries), 1.5)
+    clients = sources.read(plistlib.dumps(entries), 1.5)
     assert (clients.at, clients.by_entry) == (1.5, known)
     assert clients.why == ("" if known else f"ioreg: {NOBODY} on the GPU.")
 
 
 def test_what_is_no_list_is_a_reason() -> None:
-    assert NOBODY in read(b"\n", 0.0).why
+    assert NOBODY in sources.read(b"\n", 0.0).why
     odd = b"<?xml version='1.0' encoding='UPF-8'?><plist/>"
     for text in (b"+-o AGXDeviceUserClient", b"<?xml version='1.0'?><plist><arr", odd):
-        assert NO_LIST in read(text, 0.0).why
+        assert NO_LIST in sources.read(text, 0.0).why
 
 
 def test_others_have_what_their_clients_gained() -> None:
     earlier = Clients(1.0, {1: (42, SECOND), 2: (420, 100), 3: (9, 50)})
     tenth = SECOND // 10
     later = Clients(3.0, {1: (42, 2 * SECOND), 2: (420, 100 + tenth), 4: (421, tenth)})
-    assert others(earlier, later, {42}).readings == {"gpu_others": pytest.approx(0.1)}
-    assert others(earlier, later, {42, 420, 421}).readings == {"gpu_others": 0.0}
+    assert sources.others(earlier, later, {42}).readings == {"gpu_others": pytest.approx(0.1)}
+    assert sources.others(earlier, later, {42, 420, 421}).readings == {"gpu_others": 0.0}
     # an entry that became another's counts again
     another = Clients(2.0, {1: (43, SECOND // 2)})
-    assert others(earlier, another, ()).readings == {"gpu_others": 0.5}
+    assert sources.others(earlier, another, ()).readings == {"gpu_others": 0.5}
     blind, seeing = Clients(0.0, why="no root."), Clients(1.0, {1: (1, 1)})
     for pair in ((blind, seeing), (seeing, blind)):
-        assert others(*pair, ()).absences == {"gpu_others": "no root."}
-    assert "no time passed" in others(seeing, seeing, ()).absences["gpu_others"]
+        assert sources.others(*pair, ()).absences == {"gpu_others": "no root."}
+    assert "no time passed" in sources.others(seeing, seeing, ()).absences["gpu_others"]

@@ -43,14 +43,10 @@ class Strings:
     """Texts by their numbers; the empty one is the first."""
 
     def __init__(self) -> None:
-        self.texts = [""]
-        self._ids = {"": 0}
+        self.ids = {"": 0}
 
     def id(self, text: str) -> int:
-        found = self._ids.setdefault(text, len(self.texts))
-        if found == len(self.texts):
-            self.texts.append(text)
-        return found
+        return self.ids.setdefault(text, len(self.ids))
 
 
 class Arrays:
@@ -76,7 +72,7 @@ class Arrays:
         if len(content) > self._size - _FIRST:
             raise ValueError("an array larger than a block")
         if len(self._blocks[-1]) + len(content) > self._size:
-            self._next_block()
+            self._blocks.append(bytearray())
         self._index.extend((len(self._blocks[-1]), len(self._blocks) - 1))
         self._blocks[-1] += content
         return len(self) - 1
@@ -89,7 +85,7 @@ class Arrays:
         while len(rows):
             fit = (self._size - len(self._blocks[-1])) // rows.itemsize
             if fit == 0:
-                self._next_block()
+                self._blocks.append(bytearray())
                 continue
             taken, rows = rows[:fit], rows[fit:]
             offsets = len(self._blocks[-1]) + np.arange(len(taken)) * rows.itemsize
@@ -102,20 +98,12 @@ class Arrays:
         """List all arrays so many times, each time by other ids, as no recording does."""
         self._index *= times
 
-    def _data(self) -> bytes:
-        return b"".join(bytes(block).ljust(self._size, b"\0") for block in self._blocks)
-
-    def _list(self) -> bytes:
-        head = _HEAD + struct.pack("<IIIQ", 0, 0x00400000, self._size, 0)
-        return head + self._index.tobytes()
-
     def write(self, folder: Path) -> None:
+        data = b"".join(bytes(block).ljust(self._size, b"\0") for block in self._blocks)
+        head = _HEAD + struct.pack("<IIIQ", 0, 0x00400000, self._size, 0)
         folder.mkdir(parents=True)
-        for name, content in (("data", self._data()), ("index", self._list())):
+        for name, content in (("data", data), ("index", head + self._index.tobytes())):
             (folder / f"integeruniquer.{name}").write_bytes(zlib.compress(content, 1))
-
-    def _next_block(self) -> None:
-        self._blocks.append(bytearray())
 
 
 class Encoder:

@@ -112,7 +112,7 @@ def _write_run(path: Path, number: int, run: Run) -> list[str]:
 
 
 def _write_uniquing(folder: Path, encoder: Encoder) -> None:
-    strings = plistlib.dumps(encoder.strings.texts, fmt=plistlib.FMT_BINARY)
+    strings = plistlib.dumps([*encoder.strings.ids], fmt=plistlib.FMT_BINARY)
     types = archive(root=[*map(text, encoder.types)])
     _write_squeezed(folder / "strings", strings)
     _write_squeezed(folder / "EngineeringTypes.etypes", types)

@@ -132,6 +132,7 @@ STARTED = Col("trace-start-time", "Start", "XRTimeSinceEpochTypeID")
 TABLES = (
     Table("time-info", [SAMPLED]),
     Table("time-info", [SAMPLED, STARTED]),
+    Table("time-info", [SAMPLED, STARTED], [(0, None)]),
     Table("time-info", [SAMPLED, STARTED], [(0, Decimal("1774906678.749008896"))]),
     process_info((4711, "python3")),
 )

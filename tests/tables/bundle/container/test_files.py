@@ -72,7 +72,7 @@ def test_a_stream_comes_in_blocks_that_are_bounded() -> None:
     bomb = zlib.compress(bytes(10_000_000))
     sizes = [len(block) for block in inflated(io.BytesIO(bomb), 1024)]
     assert (sum(sizes), max(sizes) <= 1024 * 16) == (10_000_000, True)
-    assert most_inflated(len(bomb)) >= 10_000_000
+    assert most_inflated(1000) - most_inflated(0) == 128_000
 
 
 KNOWN: dict[str, Any] = {
