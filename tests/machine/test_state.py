@@ -88,6 +88,9 @@ def test_a_limit_is_met_at_the_limit_and_nothing_is_where_nobody_looked() -> Non
     at = state(load=0.5, gpu_others=0.05, memory_free=1 << 30, thermal_pressure=0)
     assert contaminated(at, at, (), StateLimits()) == ()
     assert not judge(state(mains=0, battery=0.2), QUIET, battery=0.2)
+    session = [state(calibration=100, gpu_clock=1e9)] * 3
+    assert not judge(state(), state(calibration=125), *session, calibration=0.25)
+    assert not judge(state(), state(gpu_clock=0.75e9), *session, clock=0.25)
     assert contaminated(None, None, (), StateLimits()) == ()
     assert contaminated(State(AT), None, (QUIET,), StateLimits()) == ()
     # on mains no charge is too little
