@@ -30,6 +30,9 @@ def test_sensors_of_linux_are_the_clock_and_the_hottest_sensor_of_the_cpu(
     clock, heat = Reading("cpu_clock", 2.4e9, "Hz"), Reading("cpu_temperature", 63.5, "°C")
     assert sources.read_host_sensors(tmp_path) == Taken((clock, heat))
     assert sources.read_host_sensors(tmp_path / "missing") == Taken((heat,))  # without cpufreq
+    sensors["k10temp"] = degrees[2:]  # which says nothing
+    cooler = Reading("cpu_temperature", 41.0, "°C")
+    assert sources.read_host_sensors(tmp_path / "missing") == Taken((cooler,))
     frequency.current = 0.0
     sensors.clear()
     assert sources.read_host_sensors(tmp_path) == Taken()
