@@ -1,9 +1,10 @@
-"""A run's folder: what stands in it, and how far each stage came."""
+"""A run's folder: what stands in it, how far each stage came, and which ways have worked."""
 
 from pathlib import Path
 
 import pytest
 
+from tracekit.base.capabilities import Combination
 from tracekit.base.errors import InputError, InterruptedRunError, RecordingError, ToolError
 from tracekit.base.recording import (
     Overhead,
@@ -103,3 +104,16 @@ def test_an_interrupt_says_how_to_go_on(
     assert error.value.exit_code == 130
     assert hint.format(recording.folder) in error.value.hint
     assert state(recording, name) == "interrupted"
+
+
+GOOD = {"rows": 150, "others": 3, "dispatches": 150}
+
+
+def test_a_way_works_if_it_has_rows_and_the_counters_that_were_asked_for() -> None:
+    assert Combination("launch", counters=False, **GOOD).works
+    assert Combination("launch", counters=True, counter_rows=9, **GOOD).works
+    assert not Combination("launch", counters=True, counter_rows=0, **GOOD).works
+    assert not Combination("launch", counters=True, **GOOD).works
+    assert not Combination("launch", counters=False, rows=0).works
+    assert not Combination("launch", counters=False).works
+    assert not Combination("launch", counters=False, failure="It hung.", **GOOD).works
