@@ -5,13 +5,11 @@ write_bundle(path, [Table("metal-gpu-intervals", columns, rows)])
 
 from bundle_writer.document import RunInfo
 from bundle_writer.encoding import Encoder
-from bundle_writer.engineering_types import BY_TAG, TYPES
+from bundle_writer.engineering_types import TYPES
 from bundle_writer.from_exports import tables_of_exports
 from bundle_writer.stores import record_type
 from bundle_writer.symbols import Image, Symbol
 from bundle_writer.values import (
-    CATEGORY_1,
-    CATEGORY_2,
     DURATION,
     TIME,
     Backtrace,
@@ -30,8 +28,8 @@ from bundle_writer.values import (
 from bundle_writer.whole import Issue, Run, write_bundle, write_runs
 
 __all__ = [
-    "BY_TAG", "CATEGORY_1", "CATEGORY_2", "DURATION", "TIME", "TYPES", "Backtrace", "Callstack",
-    "Col", "Encoder", "Image", "Issue", "Label", "Location", "Part", "Process", "Run",
-    "RunInfo", "Symbol", "Table", "TextSymbol", "Thread", "ThreadName", "Value", "record_type",
-    "tables_of_exports", "write_bundle", "write_runs",
+    "DURATION", "TIME", "TYPES", "Backtrace", "Callstack", "Col", "Encoder", "Image", "Issue",
+    "Label", "Location", "Part", "Process", "Run", "RunInfo", "Symbol", "Table", "TextSymbol",
+    "Thread", "ThreadName", "Value", "record_type", "tables_of_exports", "write_bundle",
+    "write_runs",
 ]  # fmt: skip
