@@ -33,7 +33,6 @@ DEAF = "trap '' INT TERM; echo ready; while :; do sleep 0.1; done"
 LIFELINE = "echo ready; cat; exit 7"
 
 
-@pytest.mark.processes
 def test_a_process_is_known_by_its_number_and_start() -> None:
     code = "import sys; from tracekit.base.processes import start_of; print(start_of({}))"
     asked = (sys.executable, "-c", code.format(os.getpid()))
@@ -68,7 +67,6 @@ def child(line: str, policy: StopPolicy) -> Child:
     return made
 
 
-@pytest.mark.processes
 def test_stop_signals_come_in_order_and_a_lifeline_before_them() -> None:
     policy = StopPolicy(((signal.SIGINT, 0.05), (signal.SIGTERM, 0.05), (signal.SIGKILL, 5.0)))
     deaf = child(DEAF, policy)
@@ -126,7 +124,6 @@ def test_last_words_are_the_end_of_what_was_written_since(tmp_path: Path) -> Non
     assert last_words(file, 3007) == "end\ufffd"
 
 
-@pytest.mark.processes
 def test_what_a_process_left_behind_is_killed() -> None:
     argv = ["sh", "-c", "sleep 60 & echo $!"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as process:

@@ -155,10 +155,7 @@ def test_a_document_of_powermetrics_is_read_in_base_units(
     [
         *((plistlib.dumps(DOCUMENT)[:cut], "is no property list") for cut in (40, 200, 500)),
         (plistlib.dumps([1]), "holds no dictionary"),
-        (
-            plistlib.dumps({}),
-            "at clock, active, gpu_power, cpu_power, processor/combined_power, pr",
-        ),
+        (plistlib.dumps({}), "at clock, active, gpu_power, cpu_power, processor/combined_power"),
     ],
 )
 def test_a_document_cut_short_or_empty_is_a_remark(content: bytes, remark: str) -> None:
