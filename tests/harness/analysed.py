@@ -1,15 +1,17 @@
 """Literal tables for analyses, and what rules and metrics say of them.
 
-Tables around idle time (`work`, `rows`, `named`, `completed`, `gaps_of`) take milliseconds.
+`table` and what is made with it (`work`, `rows`, `named`, `completed`), and `gaps_of`, take ms.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from stock import TYPES
 from tracekit.analysis.given import Given
 from tracekit.analysis.inject import inject
 from tracekit.analysis.metrics import METRICS
@@ -17,73 +19,77 @@ from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Process, Provenance
+from typed_rows import frame
 
 MS = 1_000_000
+SECOND = 1_000_000_000
+TARGETS = (Process(4711, "python3"),)
+"""The target as the analysis knows it."""
+UNKNOWN = Provenance()
+"""A recording of which nothing is known but its tables and its target."""
+M1_MAX = Provenance(machine={"system": "Darwin", "chip": "Apple M1 Max", "gpu_cores": 32})
+M3_MAX = Provenance(machine={"system": "Darwin", "chip": "Apple M3 Max", "gpu_cores": 40})
+Golden = Callable[..., None]
+"""Compares findings with a golden file, see tests/analysis/rules/conftest.py."""
+_TIMES = {"start", "time", "duration", "start_latency", "encoder_time", "committed"}
+_TIMES |= {"first_token", "last_token"}
 
-_INTERVAL = {
-    "start": "int64",
-    "duration": "Int64",
-    "channel": "string",
-    "label": "string",
-    "process": "string",
-    "pid": "Int64",
-    "target": "bool",
-    "start_latency": "Int64",
-    "command_buffer": "UInt64",
-    "clock": "string",
-}
+
+def table(columns: str, *rows: Sequence[Any], unit: int = MS, **cells: Any) -> pd.DataFrame:
+    """Make a table of rows, and of cells that are the same in each; times are in ms or a `unit`."""
+    made = pd.DataFrame(list(rows), columns=columns.split()).assign(**cells)
+    times = [name for name in made if name in _TIMES]
+    made[times] = (made[times].astype("Float64") * unit).round()
+    return made.astype({name: TYPES[name] for name in made if name in TYPES})
+
+
+rows = partial(table, "start duration command_buffer", target=True, depth=0)
+named = partial(table, "name start duration")
+completed = partial(table, "time command_buffer")
+
+
+def work(
+    rows: list[tuple[float, float, float | None, int]],
+    others: Sequence[tuple[float, float]] = (),
+    clock: str = "gpu",
+) -> pd.DataFrame:
+    """Make `gpu_intervals` of (start, duration, latency, command buffer) of the target."""
+    beside = [(start, length, 0, 0, False) for start, length in others]
+    columns = "start duration start_latency command_buffer target"
+    return table(columns, *((*row, True) for row in rows), *beside, clock=clock, channel="Compute")
 
 
 def intervals(
     own: list[tuple[int, int]],
-    others: list[tuple[int, int]] | None = None,
+    others: Sequence[tuple[int, int]] = (),
     *,
     clock: str = "gpu",
     latencies: list[int | None] | None = None,
 ) -> pd.DataFrame:
-    """Make `gpu_intervals` of (start, duration) pairs of the target, and of other processes."""
+    """Make `gpu_intervals` of (start, duration) of the target, and of other processes; in ns."""
     late = latencies or [1_000] * len(own)
-    rows = [
-        (start, length, "Compute", "paged", "python3", 4711, True, latency, None, clock)
-        for (start, length), latency in zip(own, late, strict=True)
+    mine = [
+        (*times, "Compute", "paged", "python3", 4711, True, latency)
+        for times, latency in zip(own, late, strict=True)
     ]
-    rows += [
-        (start, length, "Fragment", "frame", "WindowServer", 420, False, 2_000, None, clock)
-        for start, length in others or []
-    ]
-    return pd.DataFrame(rows, columns=list(_INTERVAL)).astype(_INTERVAL)
-
-
-TARGETS = (Process(4711, "python3"),)
-"""The target as the analysis knows it."""
+    beside = [(*times, "Fragment", "frame", "WindowServer", 420, False, 2_000) for times in others]
+    columns = "start duration channel label process pid target start_latency"
+    made = table(columns, *mine, *beside, unit=1, command_buffer=None, clock=clock)
+    return made.astype({"target": bool})
 
 
 def phases(start: int, duration: int) -> pd.DataFrame:
-    """Make `phases` with a steady phase from `start`, `duration` long, after a warm-up."""
-    return pd.DataFrame(
-        {
-            "start": [0, start],
-            "duration": pd.array([start, duration], dtype="Int64"),
-            "name": pd.array(["warm-up", "steady"], dtype="string"),
-            "clock": pd.array(["host", "host"], dtype="string"),
-        }
-    )
+    """Make `phases` with a steady phase from `start`, `duration` long, after a warm-up; in ns."""
+    both = ("warm-up", 0, start), ("steady", start, duration)
+    return named(*both, unit=1, clock="host")
 
 
 def row_of_steps(times: Sequence[int], variants: Sequence[str] = ("",)) -> pd.DataFrame:
     """Make `steps` that follow one another, each so long, in ns; variants go round."""
-    lengths, number = np.array(times, dtype=np.int64), len(times)
-    names = [variants[place % len(variants)] for place in range(number)]
-    return pd.DataFrame(
-        {
-            "start": np.cumsum(lengths) - lengths,
-            "duration": pd.array(lengths, dtype="Int64"),
-            "index": pd.array(range(number), dtype="Int64"),
-            "phase": pd.array(["steady"] * number, dtype="string"),
-            "tokens": pd.array([1] * number, dtype="Int64"),
-            "variant": pd.array(names, dtype="string"),
-        }
-    )
+    starts = np.cumsum([0, *times[:-1]])
+    names = [variants[place % len(variants)] for place in range(len(times))]
+    made = table("start duration", *zip(starts, times, strict=True), unit=1, phase="steady")
+    return made.assign(index=range(len(made)), tokens=1, variant=names)
 
 
 NO_HAPPENINGS = happenings(None, None, None, None, None, None)
@@ -102,17 +108,61 @@ def handed_over(buffers: Sequence[tuple[int, ...]]) -> dict[str, pd.DataFrame]:
     own = {"target": True, "command_buffer": numbers, "clock": "gpu", "channel": "Compute"}
     intervals = pd.DataFrame({"start": start, "duration": end - start, **own})
     intervals["start_latency"] = pd.array(start - commit, dtype="Int64")
-    submissions = pd.DataFrame(
-        {
-            "start": np.concatenate((begun[:1], commit[:-1])),
-            "duration": pd.array(commit - np.concatenate((begun[:1], commit[:-1])), dtype="Int64"),
-            "event": "CommandBufferSubmission",
-            "encoder_time": pd.array(commit - begun, dtype="Int64"),
-            **own,
-        }
-    )
+    before = np.concatenate((begun[:1], commit[:-1]))
+    submissions = pd.DataFrame({"start": before, "event": "CommandBufferSubmission", **own})
+    submissions["duration"] = pd.array(commit - before, dtype="Int64")
+    submissions["encoder_time"] = pd.array(commit - begun, dtype="Int64")
     completions = pd.DataFrame({"time": complete, "command_buffer": numbers, "clock": "gpu"})
     return {"gpu_intervals": intervals, "submissions": submissions, "completions": completions}
+
+
+def samples(
+    values: Mapping[str, float],
+    *,
+    count: int = 20,
+    every: int = MS,
+    length: int | None = 100_000,
+    start: int = 0,
+    percentage: bool | None = True,
+) -> pd.DataFrame:
+    """Make `gpu_counters`: so many samples of each counter, always of the same value."""
+    rows = [
+        {"start": start + number * every, "duration": length, "counter": name, "value": value}
+        for number in range(count)
+        for name, value in values.items()
+    ]
+    return frame("gpu_counters", [row | {"percentage": percentage} for row in rows])
+
+
+def steady(*, count: int = 10, tokens: int | None = 16) -> dict[str, pd.DataFrame]:
+    """Make `steps` and `phases`: so many steady steps of 1 ms, one right after the other."""
+    step = {"duration": MS, "phase": "steady", "tokens": tokens}
+    phase = {"start": 0, "duration": count * MS, "name": "steady"}
+    return {
+        "steps": frame("steps", [{"start": at * MS, **step} for at in range(count)]),
+        "phases": frame("phases", [phase]),
+    }
+
+
+def model(moved: int, flops: int | None = None) -> pd.DataFrame:
+    """Make `step_models`: a step that moves so many bytes, by default two operations for each."""
+    made = {"time": 0, "backend": "metal", "bytes_unique": moved, "bytes_written": 0}
+    more = {"bytes_read": 2 * moved, "flops": 2 * moved if flops is None else flops}
+    return frame("step_models", [made | more])
+
+
+def given(provenance: Provenance = UNKNOWN, *, known: bool = True, **tables: Any) -> Given:
+    """Return what the analysis knows of a part of a recording: tables by name, but for None."""
+    there = {name: frame for name, frame in tables.items() if frame is not None}
+    return Given(there, replace(provenance, targets=TARGETS if known else ()), part=True)
+
+
+def gaps_of(
+    gpu_intervals: pd.DataFrame, window: tuple[float, float], **tables: pd.DataFrame
+) -> pd.DataFrame:
+    """Make the table `gaps` of a steady window from `start` to `end`, and of tables by name."""
+    phases = named(("steady", window[0], window[1] - window[0]))
+    return given(gpu_intervals=gpu_intervals, phases=phases, **tables)["gaps"]
 
 
 def judged(
@@ -120,82 +170,20 @@ def judged(
     limits: dict[str, float] | None = None,
     *,
     known: bool = True,
-    provenance: Provenance | None = None,
+    provenance: Provenance = UNKNOWN,
     **tables: Any,
 ) -> list[Finding]:
     """Let a rule judge tables by name, those that the analysis makes of them included."""
-    targets = TARGETS if known else ()
-    there = {name: frame for name, frame in tables.items() if frame is not None}
-    if "steps" in there and "phases" not in there:
-        steps = there["steps"]
-        length = int(steps["duration"].sum())
-        there["phases"] = pd.DataFrame(
-            {"name": ["steady"], "start": [int(steps["start"].min())], "duration": [length]}
-        ).assign(clock="host")
-    given = Given(there, replace(provenance or Provenance(), targets=targets), part=True)
-    return list(inject(RULES[rule].judge, given, limits))
+    if "steps" in tables and "phases" not in tables:
+        steps = tables["steps"]
+        steady = ("steady", steps["start"].min(), steps["duration"].sum())
+        tables["phases"] = named(steady, unit=1, clock="host")
+    there = given(provenance, known=known, **tables)
+    return list(inject(RULES[rule].judge, there, limits))
 
 
 def measured(
-    metric: str, *, known: bool = True, provenance: Provenance | None = None, **tables: Any
+    metric: str, *, known: bool = True, provenance: Provenance = UNKNOWN, **tables: Any
 ) -> Any:
     """Measure a metric of tables by name; raise Unavailable where it cannot be known."""
-    targets = TARGETS if known else ()
-    there = {name: frame for name, frame in tables.items() if frame is not None}
-    given = Given(there, replace(provenance or Provenance(), targets=targets), part=True)
-    return inject(METRICS[metric].measure, given)
-
-
-def work(
-    rows: list[tuple[float, float, float | None, int]],
-    others: list[tuple[float, float]] | None = None,
-    clock: str = "gpu",
-) -> pd.DataFrame:
-    """Make `gpu_intervals` of (start, duration, latency, command buffer) of the target."""
-    whole: list[tuple[Any, ...]] = [(*row, True) for row in rows]
-    whole += [(start, length, 0, 0, False) for start, length in others or []]
-    columns = ["start", "duration", "start_latency", "command_buffer", "target"]
-    frame = pd.DataFrame(whole, columns=columns)
-    return _in_ns(frame, "duration", "start_latency").assign(
-        command_buffer=frame["command_buffer"].astype("UInt64"),
-        clock=pd.array([clock] * len(frame), dtype="string"),
-        channel=pd.array(["Compute"] * len(frame), dtype="string"),
-    )
-
-
-def rows(*rows: tuple[float, float, int], target: bool = True) -> pd.DataFrame:
-    """Make a table of the target's (start, duration, command buffer)."""
-    frame = pd.DataFrame(list(rows), columns=["start", "duration", "command_buffer"])
-    return _in_ns(frame, "duration").assign(
-        command_buffer=frame["command_buffer"].astype("UInt64"), target=target, depth=0
-    )
-
-
-def named(*rows: tuple[str, float, float]) -> pd.DataFrame:
-    """Make `spans` of (name, start, duration)."""
-    frame = pd.DataFrame(list(rows), columns=["name", "start", "duration"])
-    return _in_ns(frame, "duration").astype({"name": "string"})
-
-
-def completed(*rows: tuple[float, int]) -> pd.DataFrame:
-    """Make `completions` of (time, command buffer)."""
-    frame = pd.DataFrame(list(rows), columns=["time", "command_buffer"])
-    return frame.assign(
-        time=(frame["time"] * MS).astype("int64"),
-        command_buffer=frame["command_buffer"].astype("UInt64"),
-    )
-
-
-def gaps_of(
-    gpu_intervals: pd.DataFrame, window: tuple[float, float], **tables: pd.DataFrame
-) -> pd.DataFrame:
-    """Make the table `gaps` of a steady window from `start` to `end`, and of tables by name."""
-    start, end = (round(moment * MS) for moment in window)
-    steady = pd.DataFrame({"name": ["steady"], "start": [start], "duration": [end - start]})
-    there = {"gpu_intervals": gpu_intervals, "phases": steady, **tables}
-    return Given(there, Provenance(targets=TARGETS), part=True)["gaps"]
-
-
-def _in_ns(frame: pd.DataFrame, *durations: str) -> pd.DataFrame:
-    whole = {one: (frame[one].astype("Float64") * MS).round().astype("Int64") for one in durations}
-    return frame.assign(start=(frame["start"] * MS).round().astype("int64"), **whole)
+    return inject(METRICS[metric].measure, given(provenance, known=known, **tables))

@@ -12,7 +12,7 @@ from tracekit.base import Process, Provenance
 
 PID = 4711
 _OWN = {"process": "python3", "pid": PID, "target": True, "tid": 1, "clock": "gpu", "device": "M1"}
-_TYPES = {
+TYPES = {
     **dict.fromkeys(("duration", "pid", "tid", "start_latency", "encoder_time", "size"), "Int64"),
     **dict.fromkeys(("encoders", "depth", "weight", "committed", "spilled"), "Int64"),
     **dict.fromkeys(("start", "time"), "int64"),
@@ -27,7 +27,7 @@ WIRE = "Wire  {size} MiB   System Memory  ( Success ) ( python3 0x1 (python3, pi
 def frame(rows: Rows) -> pd.DataFrame:
     """Make a table of rows, with the types that a table of the recording has."""
     made = pd.DataFrame(rows)
-    return made.astype({name: kind for name, kind in _TYPES.items() if name in made})
+    return made.astype({name: kind for name, kind in TYPES.items() if name in made})
 
 
 @dataclass
@@ -47,6 +47,7 @@ class Stock:
     rows: dict[str, Rows] = field(default_factory=dict[str, Rows])
     done: float = 0.0
     number: int = 100
+    ends: list[float] = field(default_factory=list[float])
 
     def add(self, table: str, at: float, lasts: float | None = None, **cells: Any) -> None:
         """Add a row; a table of moments takes no length."""
@@ -103,6 +104,11 @@ class Stock:
         if until > self.now:
             self.now = until + self.wake
         return self.now
+
+    def run_ahead(self) -> None:
+        """End an iteration: let the host wait for the one before it, while this one runs."""
+        self.ends.append(self.done)
+        self.wait(self.ends[max(0, len(self.ends) - 2)])
 
     def tables(self) -> dict[str, pd.DataFrame]:
         made = {name: frame(rows) for name, rows in self.rows.items()}

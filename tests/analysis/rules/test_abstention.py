@@ -2,8 +2,7 @@
 
 import pytest
 
-from analysed import intervals, judged
-from counter_runs import MS
+from analysed import MS, intervals, judged
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import HEADS, Rule
 from tracekit.analysis.rules import RULES

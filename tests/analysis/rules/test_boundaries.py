@@ -1,22 +1,20 @@
-"""`frequent-command-buffers`, `tiny-encoders`, `late-start`, `host-bound`, `shallow-queue`.
+"""Rules that are filters of the idle time: each has the gaps that came about in one way.
 
-They are filters of the idle time: each has the gaps that came about in one way. Times are in µs.
+`frequent-command-buffers`, `tiny-encoders`, `late-start`, `host-bound`, `shallow-queue`,
+`frequent-readback`. Times are in µs.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from analysed import handed_over, intervals, judged, phases, row_of_steps
+from analysed import Golden, handed_over, intervals, judged, named, phases, row_of_steps
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Evidence, Severity
 
-Make = Callable[..., pd.DataFrame]
 US = 1_000
 BUFFERS, ENCODERS, LATE = "frequent-command-buffers", "tiny-encoders", "late-start"
-HOST, QUEUE = "host-bound", "shallow-queue"
+HOST, QUEUE, READS = "host-bound", "shallow-queue", "frequent-readback"
 
 
 def row(
@@ -54,36 +52,25 @@ NEVER_WAITS = [
 WAITS = [(at + 60, at + 70, at + 80, at + 130, at + 140) for at in range(0, 20_000, 100)]
 
 
-def test_boundaries_between_committed_buffers_are_found() -> None:
-    steps = row_of_steps([1_200 * US] * 10)
-    [finding] = judged(BUFFERS, gpu_intervals=row(40, 20), steps=steps)
-    assert finding.severity is Severity.WARNING
-    assert "200 command buffers" in finding.message
-    assert "20 per step and 20 per token" in finding.message
-    assert "At 199 boundaries between them the device was idle for 20 µs" in finding.message
-    assert "MLX_MAX_OPS_PER_BUFFER and MLX_MAX_MB_PER_BUFFER" in finding.advice
-    assert (finding.saving, finding.within) == (199 * 20 * US, "bubbles")
-    assert finding.evidence[0].end - finding.evidence[0].start == 20 * US
+# Command buffers of 1 ms: 100 µs of encoding, 50 µs of launch, 800 µs of work; 10 to wake.
+EACH_WAITS = handed_over(
+    [(at, at + 100, at + 150, at + 950, at + 960) for at in range(0, 40_000, 1_000)]
+)
+SEVERAL_AHEAD = handed_over(
+    [(at, at + 100, at + 950, at + 1_900, at + 1_910) for at in range(0, 40_000, 1_000)]
+)
 
 
-def test_boundaries_between_encoders_are_found() -> None:
-    frame, steps = row(20, 4, per_buffer=20), row_of_steps([480 * US] * 10)
-    [finding] = judged(ENCODERS, gpu_intervals=frame, steps=steps)
-    assert "200 pieces, 20 per step and 20 per token, 20 µs each" in finding.message
-    assert "At 190 boundaries between encoders" in finding.message
-    assert "idle for 4 µs (median), 760 µs in all" in finding.message
-    assert (finding.saving, finding.within) == (190 * 4 * US, "bubbles")
-    assert "one encoder" in finding.advice
-    assert not judged(ENCODERS, {"limit": 0.2}, gpu_intervals=frame)
-
-
-def test_idle_time_of_committed_work_is_a_late_start() -> None:
-    [finding] = judged(LATE, gpu_intervals=row(600, 400, number=11, ahead=1_000))
-    assert (finding.saving, finding.within) == (10 * 400 * US, "bubbles")
-    assert "10 starts waited longer than 100 µs, half of them 400 µs or longer" in finding.message
-    assert "37.7 % of the time from the target's first" in finding.message
-    assert finding.evidence[0] == Evidence("gpu_intervals", 600 * US, 1_000 * US)
-    assert "event of another stream" in finding.advice
+def test_boundaries_and_late_starts_are_findings(golden: Golden) -> None:
+    buffers, steps = row(40, 20), row_of_steps([1_200 * US] * 10)
+    of_buffers = judged(BUFFERS, gpu_intervals=buffers, steps=steps)  # 199 gaps of 20 µs
+    encoders, steps = row(20, 4, per_buffer=20), row_of_steps([480 * US] * 10)
+    of_encoders = judged(ENCODERS, gpu_intervals=encoders, steps=steps)  # 190 gaps of 4 µs
+    starts = row(600, 400, number=11, ahead=1_000)
+    late = judged(LATE, gpu_intervals=starts)  # 10 gaps of 400 µs
+    steady = judged(LATE, gpu_intervals=starts, phases=phases(5_000 * US, 3_000 * US))  # 3 of them
+    golden(*of_buffers, *of_encoders, *late, *steady)
+    assert not judged(ENCODERS, {"limit": 0.2}, gpu_intervals=encoders)
 
 
 @pytest.mark.parametrize(
@@ -136,36 +123,64 @@ def test_time_of_others_on_the_channel_is_no_late_start() -> None:
     others = [(start + 650 * US, 330 * US) for start, _ in own[:10]]
     frame = intervals(own, others, latencies=[1_000 * US] * 11).assign(channel="Compute")
     assert not judged(LATE, gpu_intervals=frame)
-    window = phases(5_000 * US, 3_000 * US)
-    [finding] = judged(LATE, gpu_intervals=row(600, 400, number=11, ahead=1_000), phases=window)
-    assert "of the steady window" in finding.message
-    assert finding.saving == 3 * 400 * US
 
 
-def test_idle_time_while_the_host_encodes_is_the_saving() -> None:
-    [finding] = judged(HOST, **handed_over(late()))
+def test_idle_time_while_the_host_encodes_or_after_it_waited_is_the_saving(golden: Golden) -> None:
     # After 400 µs of work it lasts 550 until the next commit, and 50 until the start.
-    assert (finding.saving, finding.within) == (39 * 600 * US, "bubbles")
-    assert "in 39 gaps) while the host encoded the next work" in finding.message
-    assert "The target has 40 pieces of device work" in finding.message
-    assert finding.evidence[0].end - finding.evidence[0].start == 600 * US
-    assert "mx.compile" in finding.advice
-
-
-def test_idle_time_of_turns_could_be_won() -> None:
+    [host] = judged(HOST, **handed_over(late()))
+    assert host.saving == 39 * 600 * US
     tables = handed_over(turns(host=200, device=700))
-    [finding] = judged(QUEUE, **tables)
-    assert "Before 19 gaps the host had waited for all of its work" in finding.message
-    assert (finding.saving, finding.within) == (19 * (200 + 50 + 30) * US, "bubbles")
-    assert len(finding.evidence) == 19
-    assert "mx.async_eval" in finding.advice
+    [queue] = judged(QUEUE, **tables)
+    assert queue.saving == 19 * (200 + 50 + 30) * US
     # Waits inside of iterations are left to frequent-readback.
-    [finding] = judged(QUEUE, **tables, steps=row_of_steps([1_960 * US] * 10))
-    assert finding.saving == 9 * 280 * US
+    [between] = judged(QUEUE, **tables, steps=row_of_steps([1_960 * US] * 10))
+    assert between.saving == 9 * 280 * US
+    # Of 39 waits 9 lie between two steps.
+    [inside] = judged(READS, **EACH_WAITS, steps=row_of_steps([4_000 * US] * 10))
+    assert inside.saving == (39 - 9) * 200 * US
+    golden(host, queue, between, inside)
     # Side by side, an iteration takes what the host takes: 720 µs in place of 980.
     [finding] = judged(QUEUE, **handed_over(turns(host=700, device=200)))
     assert finding.saving is not None
     assert finding.saving / (19 * 260 * US) == pytest.approx(1, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("tables", "limits", "step"),
+    [
+        (EACH_WAITS, {}, 1_000),  # one wait in a step
+        (EACH_WAITS, {"limit": 0.15}, 4_000),  # waits inside of steps cost as much
+        (EACH_WAITS, {"most": 3.9}, 4_000),
+        (SEVERAL_AHEAD, {}, 4_000),  # several command buffers without a wait
+    ],
+)
+def test_waits_that_are_few_or_cost_little_are_silent(
+    tables: dict[str, pd.DataFrame], limits: dict[str, float], step: int
+) -> None:
+    steps = row_of_steps([step * US] * (40_000 // step))
+    assert not judged(READS, limits, **tables, steps=steps)
+
+
+def test_the_workload_may_tell_of_its_readbacks() -> None:
+    frame = intervals([(at * US, 500 * US) for at in range(0, 40_000, 1_000)], clock="host")
+    spans = named(*(("readback", at + 500, 500) for at in range(0, 40_000, 1_000)), unit=US)
+    steps = row_of_steps([4_000 * US] * 10)
+    [finding] = judged(READS, gpu_intervals=frame, steps=steps, spans=spans)
+    assert "4 times in a steady step" in finding.message
+    assert finding.saving == 30 * 500 * US
+    each = row_of_steps([1_000 * US] * 40)
+    assert not judged(READS, gpu_intervals=frame, steps=each, spans=spans)
+
+
+def test_a_loop_without_marks_is_found_by_its_structure() -> None:
+    """Two waits in each iteration: after a short piece of work, and after a long one."""
+    rows = list[tuple[int, ...]]()
+    for at in range(0, 40_000, 2_000):
+        rows += [(at, at + 100, at + 150, at + 450, at + 460)]
+        rows += [(at + 600, at + 700, at + 750, at + 1_700, at + 1_710)]
+    [finding] = judged(READS, **handed_over(rows))
+    assert "waits for the device 2 times in a steady iteration" in finding.message
+    assert finding.saving == 20 * 300 * US
 
 
 @pytest.mark.parametrize(
@@ -201,3 +216,11 @@ def test_a_rule_abstains_where_it_cannot_know(
     known = frame.assign(**changes).astype(frame.dtypes.to_dict())
     with pytest.raises(Unavailable, match=reason):
         judged(rule, gpu_intervals=known)
+
+
+def test_readbacks_abstain_where_nobody_reports() -> None:
+    host = intervals([(0, 5)], clock="host")
+    with pytest.raises(Unavailable, match="has no spans `readback`"):
+        judged(READS, gpu_intervals=host, steps=row_of_steps([10]))
+    with pytest.raises(Unavailable, match="no repeating structure was found"):
+        judged(READS, **{name: rows.iloc[:5] for name, rows in EACH_WAITS.items()})

@@ -1,4 +1,8 @@
-"""`memory-bound`, `compute-bound`, `other-limiter`, `low-occupancy`: what counters say is busy."""
+"""Rules on what bounds the kernels, by counters and by the bytes of steps.
+
+`memory-bound`, `compute-bound`, `other-limiter`, `low-occupancy`; `roofline-distance`,
+`cache-resident`.
+"""
 
 from collections.abc import Mapping
 from itertools import product
@@ -7,27 +11,29 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysed import intervals
-from counter_runs import M1_MAX, M3_MAX, MS, findings, given, model, samples, steady
+from analysed import M1_MAX, M3_MAX, MS, UNKNOWN, Golden, intervals, judged, model, samples, steady
 from tracekit.analysis.counters import OTHERS
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Severity
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.rules.other_limiter import CANDIDATES
+from tracekit.base.recording import Provenance
 
 BOUNDS = ("memory-bound", "compute-bound", "other-limiter")
 BY_MEMORY = {"LLC Limiter": 85.0, "ALU Utilization": 20.0}
 BY_ARITHMETIC = {"F32 Limiter": 92.0, "ALU Limiter": 49.0, "LLC Limiter": 30.0}
 
 
-def known(
+def judge(
+    rule: str,
     values: Mapping[str, float],
     gigabytes: Mapping[str, float] | None = None,
-    machine: Mapping[str, Any] = M1_MAX,
+    machine: Provenance = M1_MAX,
     **others: pd.DataFrame,
-) -> Any:
-    table = pd.concat([samples(values), samples(gigabytes or {}, percentage=False)])
-    work = intervals([(0, 20 * MS)])
-    return given(machine, gpu_counters=table, gpu_intervals=work, **others)
+) -> list[Finding]:
+    """Judge counters that had these values all the time, in percent and in GB/s."""
+    counters = pd.concat([samples(values), samples(gigabytes or {}, percentage=False)])
+    tables = {"gpu_counters": counters, "gpu_intervals": intervals([(0, 20 * MS)]), **others}
+    return judged(rule, provenance=machine, **tables)
 
 
 @pytest.mark.parametrize(
@@ -38,15 +44,12 @@ def known(
         (
             "memory-bound",
             {"GPU Read Bandwidth": 80.0, "GPU Write Bandwidth": 5.0},
-            "was 85.0 % while ALU Limiter was 20.0 %",
-            "BLOCK_SIZE",
+            *("was 85.0 % while ALU Limiter was 20.0 %", "BLOCK_SIZE"),
         ),
         ("memory-bound", {"LLC Limiter": 85.0, "MMU Limiter": 94.0}, "LLC Limiter", "BLOCK_SIZE"),
         (
-            "compute-bound",
-            BY_ARITHMETIC,
-            "F32 Limiter was 92.0 % while LLC Limiter was 30.0 %",
-            "reductions across a simdgroup",
+            *("compute-bound", BY_ARITHMETIC),
+            *("F32 Limiter was 92.0 % while LLC Limiter was 30.0 %", "across a simdgroup"),
         ),
         ("compute-bound", {"F32 Limiter": 70.0, "LLC Limiter": 49.0}, "F32 Limiter", "half4"),
     ],
@@ -54,12 +57,11 @@ def known(
 def test_the_highest_counter_is_named(
     rule: str, values: dict[str, float], words: str, advice: str
 ) -> None:
-    [finding] = findings(rule, known({"ALU Limiter": 20.0, **values}))
-    assert finding.severity is Severity.WARNING
+    [finding] = judge(rule, {"ALU Limiter": 20.0, **values})
     assert words in finding.message
     assert advice in finding.advice
     assert len(finding.evidence) == 8
-    assert finding.saving is None
+    assert (finding.severity, finding.saving) == (Severity.WARNING, None)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_the_highest_counter_is_named(
     ],
 )
 def test_what_has_time_or_is_bound_elsewhere_passes(rule: str, values: dict[str, float]) -> None:
-    assert not findings(rule, known(values))
+    assert not judge(rule, values)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_what_has_time_or_is_bound_elsewhere_passes(rule: str, values: dict[str,
 def test_what_the_workload_itself_needs_tells_good_news_from_bad(
     rule: str, values: dict[str, float], steps: pd.DataFrame, severity: str, words: str
 ) -> None:
-    [finding] = findings(rule, known(values, step_models=steps, **steady(count=20)))
+    [finding] = judge(rule, values, step_models=steps, **steady(count=20))
     assert finding.severity == severity
     assert words in finding.message
     assert ("only fewer bytes" in finding.advice) == (severity == "note" and rule[0] == "m")
@@ -120,8 +122,7 @@ def test_what_the_workload_itself_needs_tells_good_news_from_bad(
     ],
 )
 def test_each_other_unit_has_its_candidates(name: str, candidate: str) -> None:
-    beside = {"ALU Limiter": 40.0, "LLC Limiter": 30.0}
-    [finding] = findings("other-limiter", known({name: 88.0, **beside}))
+    [finding] = judge("other-limiter", {name: 88.0, "ALU Limiter": 40.0, "LLC Limiter": 30.0})
     assert finding.message == (
         f"{name} was 88.0 %, more than arithmetic and memory "
         "(ALU Limiter was 40.0 %, LLC Limiter was 30.0 %)."
@@ -131,16 +132,13 @@ def test_each_other_unit_has_its_candidates(name: str, candidate: str) -> None:
     assert set(CANDIDATES) == set(OTHERS)
 
 
-@pytest.mark.parametrize("name", ["Kernel Occupancy", "Compute Occupancy"])
-def test_low_occupancy_is_found_whatever_the_chip_calls_it(name: str) -> None:
-    values = {name: 17.5, "ALU Limiter": 90.0, "F32 Utilization": 43.0}
-    [finding] = findings("low-occupancy", known(values))
-    assert finding.message.startswith(f"{name} was 17.5 % on average over 20 samples")
-    assert "nothing made up for it: F32 Utilization was 43.0 %" in finding.message
-    assert finding.evidence[0].note == f"{name} 17.5 %"
+def test_low_occupancy_is_found_whatever_the_chip_calls_it(golden: Golden) -> None:
+    beside = {"ALU Limiter": 90.0, "F32 Utilization": 43.0}
+    names = "Kernel Occupancy", "Compute Occupancy"
+    golden(*(one for name in names for one in judge("low-occupancy", {name: 17.5, **beside})))
     near = {"GPU Bandwidth": 310.0}
-    assert not findings("low-occupancy", known({name: 20.0}, near, M3_MAX))
-    assert findings("low-occupancy", known({name: 20.0}, near, {}))
+    assert not judge("low-occupancy", {names[0]: 20.0}, near, M3_MAX)
+    assert judge("low-occupancy", {names[0]: 20.0}, near, UNKNOWN)
 
 
 def test_kernels_are_distinguished_where_the_trace_names_them() -> None:
@@ -152,19 +150,15 @@ def test_kernels_are_distinguished_where_the_trace_names_them() -> None:
         (["paged_decode", "Gather"] * 20, "By kernel: “paged_decode” 10.0 %, “Gather” 40.0 %."),
         ([f"Compute Command {n}" for n in range(40)], "samples in the target's work."),
     ):
-        known = given(gpu_counters=both, gpu_intervals=work.assign(label=labels))
-        [finding] = findings("low-occupancy", known)
+        named = work.assign(label=labels)
+        [finding] = judged("low-occupancy", gpu_counters=both, gpu_intervals=named)
         assert finding.message.endswith(said)
 
 
 @pytest.mark.parametrize(
     ("rule", "values", "reason"),
     [
-        (
-            "memory-bound",
-            {"ALU Utilization": 20.0},
-            "of memory was recorded, only: ALU Utilization",
-        ),
+        ("memory-bound", {"ALU Utilization": 20.0}, "of memory was recorded, only: ALU Util"),
         ("memory-bound", {"LLC Limiter": 85.0}, "of arithmetic was recorded.*--counters on"),
         ("compute-bound", {"F32 Limiter": 92.0}, "of memory was recorded, only: F32 Limiter"),
         ("other-limiter", {"ALU Limiter": 40.0}, "no limiter beside arithmetic and memory"),
@@ -175,17 +169,83 @@ def test_without_its_counters_a_rule_abstains(
     rule: str, values: dict[str, float], reason: str
 ) -> None:
     with pytest.raises(Unavailable, match=reason):
-        findings(rule, known(values))
+        judge(rule, values)
 
 
 def test_at_most_one_thing_bounds_a_run() -> None:
     counts = dict.fromkeys(BOUNDS, 0)
-    for arithmetic, memory, other in product((30.0, 55.0, 75.0, 95.0), repeat=3):
+    for arithmetic, memory, other in product((30.0, 75.0, 95.0), repeat=3):
         values = {"ALU Limiter": arithmetic, "LLC Limiter": memory, "MMU Limiter": other}
-        made = known(values)
-        fired = [rule for rule in BOUNDS if findings(rule, made)]
+        fired = [rule for rule in BOUNDS if judge(rule, values)]
         assert len(fired) <= 1, values
         for rule in fired:
             counts[rule] += 1
             assert dict(zip(BOUNDS, (memory, arithmetic, other), strict=True))[rule] >= 70
     assert all(counts.values())
+
+
+DISTANCE, RESIDENT = "roofline-distance", "cache-resident"
+
+
+def steps_of(
+    rule: str,
+    moved: int,
+    flops: int | None = None,
+    ran: int = MS // 2,
+    limits: dict[str, float] | None = None,
+    labels: tuple[str, ...] = ("paged",),
+    **others: pd.DataFrame,
+) -> list[Finding]:
+    """Judge ten steps of 1 ms, in each of which the GPU runs for so long, by half of the time."""
+    work = intervals([(number * MS // 2, ran // 2) for number in range(20)])
+    work["label"] = pd.array([labels[n % len(labels)] for n in range(20)], dtype="string")
+    tables = {"gpu_intervals": work, "step_models": model(moved, flops), **steady(), **others}
+    return judged(rule, limits, provenance=M1_MAX, **tables)
+
+
+def test_the_saving_is_the_time_above_what_can_be_had(golden: Golden) -> None:
+    # What gathers and scatters is left to its own rules.
+    gathers = steps_of(DISTANCE, 40_000_000, labels=("paged_decode", "Gather"))
+    golden(*steps_of(DISTANCE, 40_000_000), *gathers)
+    assert steps_of(DISTANCE, 120_000_000, limits={"limit": 0.7})
+
+
+def test_more_than_memory_delivers_is_an_error(golden: Golden) -> None:
+    little = steps_of(RESIDENT, 6_000_000, ran=20_000)  # 300 GB/s
+    golden(*steps_of(RESIDENT, 300_000_000), *little)
+
+
+@pytest.mark.parametrize(
+    ("rule", "moved", "flops", "ran"),
+    [
+        (DISTANCE, 101_000_000, None, MS // 2),  # half of the bandwidth
+        (DISTANCE, 10_000_000, 300_000_000, MS // 2),  # bound by arithmetic
+        (RESIDENT, 205_000_000, None, MS // 2),  # within the error of the clock
+        (RESIDENT, 6_000_000, None, 200_000),  # little and slow
+        (RESIDENT, 67_000_000, None, 240_000),  # much and fast
+    ],
+)
+def test_other_steps_pass(rule: str, moved: int, flops: int | None, ran: int) -> None:
+    assert not steps_of(rule, moved, flops, ran)
+
+
+SERVED = {"requests": pd.DataFrame({"time": [MS], "request": [1]})}
+CUT = {"gpu_intervals": intervals([(0, MS // 2)])}
+LOST = "does not show all of their work"
+
+
+@pytest.mark.parametrize(
+    ("rule", "moved", "flops", "others", "reason"),
+    [
+        (DISTANCE, 210_000_000, None, {}, "cache-resident"),
+        (DISTANCE, 10_000_000, 0, {}, "how many operations a step takes"),
+        (DISTANCE, 40_000_000, None, SERVED, "some prefill prompts"),
+        (DISTANCE, 100_000_000, None, CUT, LOST),
+        (RESIDENT, 100_000_000, None, CUT, LOST),
+    ],
+)
+def test_what_cannot_be_judged_says_why(
+    rule: str, moved: int, flops: int | None, others: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(Unavailable, match=reason):
+        steps_of(rule, moved, flops, **others)

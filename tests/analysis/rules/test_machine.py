@@ -1,0 +1,159 @@
+"""Rules on the machine: who else used the GPU, how fast it was clocked, how hot it became.
+
+`gpu-contended`, `gpu-downclocked`, `thermal-pressure`. Times are in seconds.
+"""
+
+import pandas as pd
+import pytest
+
+from analysed import SECOND, Golden, intervals, judged, phases, table
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rule import Finding, Severity
+
+
+def contended(
+    own: list[tuple[int, int]],
+    others: list[tuple[int, int]],
+    window: tuple[int, int] | None = None,
+    latencies: list[int | None] | None = None,
+    **tables: pd.DataFrame,
+) -> list[Finding]:
+    """Judge work of (start, duration) of the target and of others, in a window."""
+    rows = [[(start * SECOND, length * SECOND) for start, length in each] for each in (own, others)]
+    work = intervals(*rows, latencies=latencies).assign(channel="Compute")
+    if window is not None:
+        tables["phases"] = phases(*(at * SECOND for at in window))
+    return judged("gpu-contended", gpu_intervals=work, **tables)
+
+
+def test_work_beside_the_targets_is_named_with_its_owner_and_what_it_delayed(
+    golden: Golden,
+) -> None:
+    beside = contended([(0, 10), (10, 10)], [(5, 2), (30, 1)])
+    # Committed 1 s into the gap, while the other had begun: only the driver's table tells that
+    # the rest was the other's.
+    latencies = [1_000, 9 * SECOND]
+    driver = table("start duration", (0, 1), target=True, depth=0)
+    known = {"driver_intervals": driver, "driver_events": driver.iloc[:0].assign(event="")}
+    work = [(0, 5), (15, 5)], [(5, 9)]
+    [late] = contended(*work, latencies=latencies, **known)
+    assert late.saving == 8 * SECOND
+    golden(*beside, late, *contended(*work, latencies=latencies))
+
+
+def test_rows_without_a_process_are_said_to_be_unknown() -> None:
+    frame = intervals([(0, 10)], others=[(0, 5)])
+    frame.loc[~frame["target"], ["process", "pid"]] = pd.NA
+    [finding] = judged("gpu-contended", gpu_intervals=frame)
+    assert "unknown process" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "window", "found"),
+    [
+        ([(0, 5), (15, 5)], [(5, 10)], None, False),  # while the target has nothing
+        ([(0, 100)], [(0, 4), (1, 3)], None, False),  # overlaps count once
+        ([(0, 100)], [(0, 5)], None, False),
+        ([(0, 100)], [(0, 4), (95, 2)], None, True),
+        ([(100, 100)], [(0, 90)], (100, 100), False),  # outside of the steady window
+    ],
+)
+def test_only_what_runs_beside_the_targets_work_counts(
+    own: list[tuple[int, int]],
+    others: list[tuple[int, int]],
+    window: tuple[int, int] | None,
+    *,
+    found: bool,
+) -> None:
+    assert bool(contended(own, others, window)) == found
+
+
+def states(*rows: tuple[int, int, str], induced: bool = False) -> pd.DataFrame:
+    return table("start duration state", *rows, unit=SECOND, induced=induced)
+
+
+def clocks(*gigahertz: float) -> pd.DataFrame:
+    """Make `gauges` of a reading a second."""
+    rows = [(at, hertz * 1e9) for at, hertz in enumerate(gigahertz)]
+    return table("time value", *rows, unit=SECOND, name="gpu_clock", source="macmon")
+
+
+def downclocked(*own: tuple[int, int], **tables: pd.DataFrame) -> list[Finding]:
+    rows = [(start * SECOND, length * SECOND) for start, length in own]
+    return judged("gpu-downclocked", gpu_intervals=intervals(rows), **tables)
+
+
+def test_time_below_the_best_state_or_clock_is_reported(golden: Golden) -> None:
+    window = phases(SECOND, 9 * SECOND)
+    slow = states((0, 3, "Minimum"), (4, 2, "Maximum"))
+    below = downclocked((1, 9), phases=window, gpu_performance_states=slow)
+    # The column `induced` says nothing, and the settings do.
+    medium = states((0, 2, "Medium"), induced=True)
+    alone = downclocked((0, 2), gpu_performance_states=medium)
+    switches = pd.DataFrame({"enabled": pd.array([True], dtype="boolean")})
+    held = downclocked((0, 2), gpu_performance_states=medium, gpu_performance_settings=switches)
+    # Half of the 3 s in which the target was on the device.
+    window, read = phases(3 * SECOND, 4 * SECOND), clocks(1.4, 1.4, 1.4, 0.7, 0.7, 0.7, 0.7)
+    [low] = downclocked((0, 1), (2, 4), phases=window, gauges=read)
+    assert low.saving == 1.5 * SECOND
+    golden(*below, *alone, *held, low)
+
+
+def test_a_single_low_reading_is_chance() -> None:
+    assert not downclocked((0, 9), gauges=clocks(0.7, *[1.4] * 8))
+    assert len(downclocked((0, 9), gauges=clocks(0.7, 0.7, *[1.4] * 7))) == 1
+
+
+def test_a_state_of_unknown_rank_leaves_the_clock_to_judge() -> None:
+    turbo = states((0, 4, "Turbo"))
+    with pytest.raises(Unavailable, match=r"rank is not known: Turbo .* no monitor was read"):
+        downclocked((0, 4), gpu_performance_states=turbo)
+    read = clocks(1.4, 0.7, 0.7, 0.7, 0.7)
+    assert len(downclocked((0, 4), gpu_performance_states=turbo, gauges=read)) == 1
+
+
+def heated(thermal: pd.DataFrame | None = None, **tables: pd.DataFrame | None) -> list[Finding]:
+    """Judge a loop of ten seconds by states, or by a monitor's gauges."""
+    work = intervals([(0, 10 * SECOND)])
+    return judged("thermal-pressure", gpu_intervals=work, thermal_states=thermal, **tables)
+
+
+def levels(*levels: float) -> pd.DataFrame:
+    """Make `gauges` of a level of the thermal pressure each second."""
+    cells = {"name": "thermal_pressure", "source": "powermetrics"}
+    return table("time value", *enumerate(levels), unit=SECOND, **cells)
+
+
+LATER = phases(2 * SECOND, 8 * SECOND)
+
+
+def test_heat_is_reported_with_its_share_and_warming_up_is_a_note(golden: Golden) -> None:
+    hot = states((0, 6, "Nominal"), (6, 2, "Serious"), (8, 4, "Critical"))
+    warming = states((0, 4, "Nominal"), (4, 9, "Fair"))
+    found = [heated(hot, phases=LATER), heated(gauges=levels(0, 2, 3, 4))]
+    notes = [heated(warming), heated(gauges=levels(0, 0, 1, 2))]
+    assert {one.severity for found in notes for one in found} == {Severity.NOTE}
+    golden(*(one for each in (*found, *notes) for one in each))
+    assert not heated(gauges=levels(2, 2, 2))
+
+
+@pytest.mark.parametrize("state", ["Nominal", "Fair", "fair"])
+def test_an_equable_state_is_passed(state: str) -> None:
+    assert not heated(states((0, 12, state)))
+    assert not heated(states((0, 2, "Critical"), (2, 10, state)), phases=LATER)
+
+
+@pytest.mark.parametrize(
+    ("known", "read", "reason"),
+    [
+        (states((0, 10, "Tepid")), None, "unknown ones: Tepid"),
+        (states((20, 1, "Fair")), None, "there is none"),
+        (None, None, "no thermal states were recorded, and no monitor"),
+        (None, levels(0).assign(time=20 * SECOND), "no reading of the thermal pressure"),
+    ],
+)
+def test_what_is_not_known_is_not_guessed(
+    known: pd.DataFrame | None, read: pd.DataFrame | None, reason: str
+) -> None:
+    with pytest.raises(Unavailable, match=reason):
+        heated(known, gauges=read)

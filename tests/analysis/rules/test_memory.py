@@ -1,0 +1,232 @@
+"""Rules on memory: what the target keeps, allocates in its loop, and has wired again and again.
+
+`memory-growth` by the lowest levels of eight parts, `hot-allocations`, `lost-residency`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysed import MS, SECOND, Golden, intervals, judged, phases, row_of_steps, table
+from stock import WIRE
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Window
+from tracekit.analysis.rule import Finding
+from tracekit.analysis.upkeep import Levels, Trend, trend
+from tracekit.base.recording import Provenance
+
+MIB = 1 << 20
+WINDOW = Window(0, 8_000, "the steady window")
+
+
+def allocated(*sizes: int, own: bool = True) -> pd.DataFrame:
+    """Make `allocated_sizes` of a second each, in MiB."""
+    rows = [(at, size * MIB) for at, size in enumerate(sizes)]
+    return table("start size", *rows, unit=SECOND, duration=1, pid=4711, target=own)
+
+
+def held(*sizes: int, source: str = "workload") -> pd.DataFrame:
+    """Make `gauges` of what a workload says that it keeps, each second, in MiB."""
+    rows = [(at, float(size * MIB)) for at, size in enumerate(sizes)]
+    return table("time value", *rows, unit=SECOND, name="bytes_held", source=source)
+
+
+def steps(tokens: int) -> pd.DataFrame:
+    return row_of_steps([SECOND // 2] * 14).assign(tokens=tokens)
+
+
+GROWING = allocated(100, 120, 140, 160, 180, 200, 220, 240)
+SAMPLES = GROWING.rename(columns={"start": "time", "size": "memory"})
+
+
+def judge(sizes: pd.DataFrame | None, memory: int | None = None, **tables: Any) -> list[Finding]:
+    """Judge a loop of eight seconds on a machine with so many MiB."""
+    window = {"gpu_intervals": intervals([(0, 8 * SECOND)]), "phases": phases(0, 8 * SECOND)}
+    machine = Provenance(machine={} if memory is None else {"memory": memory * MIB})
+    return judged("memory-growth", provenance=machine, allocated_sizes=sizes, **window, **tables)
+
+
+def test_growth_is_reported_by_second_step_and_token(golden: Golden) -> None:
+    all_known, no_tokens = judge(GROWING, 480, steps=steps(2)), judge(GROWING, steps=steps(0))
+    # 50 MiB of what grew the workload keeps, as it says.
+    partly = judge(GROWING, gauges=held(10, 10, 10, 10, 10, 10, 10, 60))
+    golden(*all_known, *no_tokens, *partly)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (100, 150, 100, 150, 100, 150, 100, 150),
+        (100, 100, 100, 300, 300, 300, 300, 300),
+        (100, 180, 120, 160, 105, 175, 130, 165),  # level noise
+        (240, 220, 200, 180, 160, 140, 120, 100),
+    ],
+)
+def test_what_does_not_rise_from_part_to_part_is_passed(sizes: tuple[int, ...]) -> None:
+    assert not judge(allocated(*sizes))
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "number"),
+    [(100, 132, 0), (100, 133, 1), (1_000, 1_050, 0), (1_000, 1_051, 1)],
+)
+def test_it_takes_32_mebibytes_and_a_twentieth(first: int, last: int, number: int) -> None:
+    line = np.linspace(first, last, 8).round().astype(int).tolist()
+    assert len(judge(allocated(*line))) == number
+
+
+def test_a_cache_that_grows_as_it_says_is_passed() -> None:
+    kept = held(10, 30, 50, 70, 90, 110, 130, 150)
+    assert not judge(GROWING, gauges=kept)
+    assert len(judge(GROWING, gauges=kept.assign(source="macmon"))) == 1
+
+
+def test_resident_memory_serves_where_there_is_no_other() -> None:
+    for sizes, words in (
+        (None, "resident memory grew"),
+        (allocated(5, own=False), "resident memory grew"),
+        (GROWING, "memory of the GPU grew"),
+    ):
+        [finding] = judge(sizes, process_samples=SAMPLES)
+        assert words in finding.message
+
+
+@pytest.mark.parametrize(
+    ("sizes", "reason"),
+    [
+        (None, "neither allocated sizes"),
+        (allocated(1, 2), "too short for its samples"),
+        (allocated(5, own=False), "none of the 1 rows"),
+    ],
+)
+def test_growth_abstains_without_samples(sizes: Any, reason: str) -> None:
+    with pytest.raises(Unavailable, match=reason):
+        judge(sizes)
+
+
+def sampled(sizes: Sequence[float] | np.ndarray) -> Levels:
+    times = np.linspace(0, 7_999, len(sizes)).astype(np.int64)
+    held = np.array(sizes).astype(np.int64)
+    return Levels("process_samples", "resident memory", times, times + 1, held)
+
+
+def of(sizes: np.ndarray) -> Trend:
+    return trend([sampled(sizes)], WINDOW)
+
+
+def test_lines_grow_by_their_slope_and_saw_teeth_do_not() -> None:
+    line = np.linspace(1_000, 9_000, 801)
+    assert of(line).rate == pytest.approx(1.0, rel=0.01)
+    assert of(line).grown == pytest.approx(7_000, rel=0.01)
+    noise = np.random.default_rng(1).integers(0, 300, 801)
+    stairs = np.linspace(0, 8, 801).astype(int) * 1_000
+    assert all(of(sizes).rising for sizes in (line, line + noise, stairs))
+    for teeth in (2, 2.5, 3, 3.7, 5, 8, 13, 40.3):
+        for phase in (0.0, 0.3, 0.9):
+            at = np.linspace(0, teeth, 801) + phase
+            assert not of(1_000 * MIB + (at % 1.0) * 100 * MIB).rising
+    for seed in range(20):
+        assert not of(np.random.default_rng(seed).normal(1_000, 100, 801)).rising  # level noise
+    for place in (0.1, 0.5, 0.9):
+        assert not of(np.where(np.linspace(0, 1, 801) < place, 1_000, 9_000)).rising
+    assert not of(np.minimum(np.linspace(0, 8, 801), 2.5)).rising
+
+
+def test_levels_hold_over_parts_and_processes_count_together() -> None:
+    found = trend([sampled(np.full(80, 10)), sampled(np.linspace(0, 80, 81))], WINDOW)
+    assert (found.floors[0], found.floors[-1]) == (10, 81)
+    bounds = np.array([[0, 9_000], [4_000, 100]])
+    known = Levels("allocated_sizes", "memory", bounds[:, 0], bounds.sum(axis=1), np.array([5, 3]))
+    assert trend([known], WINDOW).floors.tolist() == [5, 5, 5, 5, 3, 5, 5, 5]
+
+
+def resources(count: int, **cells: object) -> pd.DataFrame:
+    """Make resources of 1, 2, … KiB in a second, half of them with a label."""
+    rows = [(SECOND + round(SECOND * at / count), 1024 * (at + 1)) for at in range(count)]
+    labels = ["scores"] * (count // 2) + [None] * (count - count // 2)
+    made = table("time size", *rows, unit=1, event="Allocation", type="Buffer", target=True)
+    return made.assign(label=pd.array(labels, dtype="string"), **cells)
+
+
+def hot(made: pd.DataFrame, **tables: pd.DataFrame) -> list[Finding]:
+    """Judge resources beside work of the second second."""
+    work = intervals([(SECOND, SECOND)])
+    return judged("hot-allocations", gpu_intervals=work, resource_allocations=made, **tables)
+
+
+def test_allocations_of_each_step_are_reported(golden: Golden) -> None:
+    steps = row_of_steps([250 * MS] * 4)
+    steps["start"] += SECOND
+    wiring = table("start duration", (1_000, 10), (1_005, 15), (3_000, 1), event="Wire Memory")
+    known = {"steps": steps, "driver_events": wiring.assign(target=True)}
+    golden(*hot(resources(8), **known), *hot(resources(50)))  # without steps seconds count
+    assert hot(resources(6), **known)
+    assert not hot(resources(5), **known)
+    assert not hot(resources(49))
+
+
+def test_a_pool_that_fills_at_the_beginning_others_and_what_lies_outside_are_passed() -> None:
+    many = resources(400)
+    many["time"] = SECOND + (many["time"] - SECOND) // 2 - 1
+    assert not hot(many)
+    assert hot(many.assign(time=SECOND + (many["time"] - SECOND) * 5 // 4))
+    assert not hot(resources(99, target=False))
+    assert not hot(resources(99), phases=phases(2 * SECOND, SECOND))
+    with pytest.raises(Unavailable, match="is not known: Birth"):
+        hot(resources(9, event="Birth"))
+
+
+def wiring(*at: int, size: str = "96.00") -> pd.DataFrame:
+    """Wire 96 MiB for 5 ms at each of these ms."""
+    label = WIRE.format(size=size) if size else ""
+    cells = {"event": "Wire Memory", "target": True, "label": label}
+    return table("start", *((start,) for start in at), duration=5, **cells)
+
+
+def allocating(*sizes: int) -> pd.DataFrame:
+    """Allocate so many MiB every 100 ms."""
+    rows = [(at * 100, size * MIB) for at, size in enumerate(sizes)]
+    return table("time size", *rows, event="Allocation", target=True, label="", type="Buffer")
+
+
+EACH = range(0, 800, 100)
+
+
+def lost(events: pd.DataFrame, made: pd.DataFrame | None, **tables: pd.DataFrame) -> list[Finding]:
+    """Judge wiring and allocations in a loop of 80 iterations of 10 ms."""
+    work = intervals([(at * 10 * MS, 9 * MS) for at in range(80)])
+    known = {"gpu_intervals": work, "driver_events": events, "resource_allocations": made}
+    return judged("lost-residency", **known, **tables)
+
+
+def test_what_is_wired_in_most_parts_and_not_allocated_is_lost(golden: Golden) -> None:
+    by_size = lost(wiring(0, 100, 200, 300, 400, 500), allocating(*[10] * 8))
+    # The level of wired memory tells where events have no sizes.
+    rows = [(at * 50, at % 2 << 30) for at in range(16)]
+    levels = table("start size", *rows, duration=50)
+    by_level = lost(wiring(*EACH, size=""), allocating(0), wired_memory=levels)
+    # Without allocations it takes over a gigabyte.
+    golden(*by_size, *by_level, *lost(wiring(*EACH, size="128.00"), None))
+    assert not lost(wiring(*EACH), None)
+    with pytest.raises(Unavailable, match="name no sizes"):
+        lost(wiring(*EACH, size=""), allocating(0))
+
+
+@pytest.mark.parametrize(
+    ("at", "allocated", "size", "number"),
+    [
+        pytest.param((0,), 0, "96.00", 0, id="once"),
+        pytest.param((0, 100, 200, 300), 0, "96.00", 0, id="in half of the parts"),
+        pytest.param(EACH, 48, "96.00", 0, id="as it is allocated"),
+        pytest.param((900,), 0, "96.00", 0, id="never"),
+        pytest.param(EACH, 0, "1.00", 1, id="a megabyte in each part"),
+        pytest.param(EACH, 0, "0.99", 0, id="less than a megabyte"),
+    ],
+)
+def test_memory_that_is_wired_for_a_reason_is_not_lost(
+    at: Sequence[int], allocated: int, size: str, number: int
+) -> None:
+    assert len(lost(wiring(*at, size=size), allocating(*[allocated] * 8))) == number

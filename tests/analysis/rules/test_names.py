@@ -1,0 +1,118 @@
+"""Rules that judge by what work is called.
+
+`gather-share`, `scatter-encoder`, `metadata-per-layer`, `avoidable-kernels`, `unfused-attention`.
+"""
+
+import pandas as pd
+import pytest
+
+from analysed import Golden, intervals, judged, named, phases, row_of_steps
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rule import Finding
+
+US = 1_000
+STEP = 500 * US
+
+
+def layers(label: str, length: int, gap: int, attention: int) -> pd.DataFrame:
+    """Make ten layers of 100 µs: a piece of work with a label, a gap, and attention; µs."""
+    rows = [
+        (start * US, lasts * US)
+        for at in range(0, 1_000, 100)
+        for start, lasts in ((at, length), (at + length + gap, attention))
+    ]
+    return intervals(rows).assign(label=[label, "ScaledDotProductAttention"] * 10)
+
+
+def copies(layers: int, copy: int = 4 * US, **limits: float) -> list[Finding]:
+    """Judge three steps: each layer a copy, a gap of 2 µs, a cast of 3 µs, and attention."""
+    rows: list[tuple[int, int]] = []
+    for at in (step * STEP + layer * 57 * US for step in range(3) for layer in range(layers)):
+        rows += [(at, copy), (at + copy + 2 * US, 3 * US), (at + copy + 5 * US, 40 * US)]
+    frame = intervals(rows).assign(label=["Copy", "AsType", "paged_attention"] * 3 * layers)
+    window = named(("steady", 0, rows[-1][0] + 40 * US), unit=1)
+    tables = {"gpu_intervals": frame, "steps": row_of_steps([STEP] * 3), "phases": window}
+    return judged("metadata-per-layer", limits, **tables)
+
+
+def test_gathers_that_take_long_are_found(golden: Golden) -> None:
+    golden(*judged("gather-share", gpu_intervals=layers("Gather", 20, 5, 60)))
+    small = layers("Gather", 2, 5, 60)
+    assert not judged("gather-share", gpu_intervals=small)
+    assert judged("gather-share", {"limit": 0.03}, gpu_intervals=small)
+
+
+def test_writes_of_their_own_are_found_and_fused_or_rare_ones_are_not(golden: Golden) -> None:
+    frame, half = layers("Scatter", 4, 6, 90), phases(STEP, STEP)
+    whole = judged("scatter-encoder", gpu_intervals=frame)
+    golden(*whole, *judged("scatter-encoder", gpu_intervals=frame, phases=half))
+    for label in ("SliceUpdate", "reshape_and_cache"):
+        assert judged("scatter-encoder", gpu_intervals=layers(label, 4, 6, 90))
+    fused = layers("rope_scatter_paged", 4, 6, 90)
+    rare = intervals([(0, 10 * US), (10 * US, 990 * US)]).assign(label=["Scatter", "Matmul"])
+    for frame in (fused, rare):
+        assert not judged("scatter-encoder", gpu_intervals=frame)
+
+
+def test_the_same_copies_for_each_layer_are_found(golden: Golden) -> None:
+    [finding] = copies(layers=8)
+    cost = 24 * (4 * US) + 21 * (57 - 49) * US + 24 * (3 * US + 2 * US)
+    assert finding.saving == round(cost * (1 - 2 / 16))
+    golden(finding, *copies(layers=8, copy=11 * US))
+    assert not copies(layers=1)
+    assert not copies(layers=3)
+    assert copies(layers=3, repeats=3)
+    assert not copies(layers=8, limit=0.5)
+
+
+def test_work_of_no_length_has_no_shares() -> None:
+    frame, window = intervals([(3, 0), (5, 0)]).assign(label="Gather"), phases(0, 9)
+    for rule in ("gather-share", "avoidable-kernels"):
+        with pytest.raises(Unavailable, match="work in the steady window has no length"):
+            judged(rule, gpu_intervals=frame, phases=window)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("g3_copyfloat16bfloat16", "layout"),
+        ("AsType", "layout"),
+        ("Contiguous", "layout"),
+        ("carg_block_sort_float32", "argpartition"),
+        ("ArgPartition", "argpartition"),
+        *((name, "") for name in ("resort_attention", "steel_gemm_splitk", "rms_norm_copy", "vn")),
+    ],
+)
+def test_copies_and_sorts_are_found_above_a_tenth(name: str, said: str) -> None:
+    for share in (10, 11):
+        frame = intervals([(0, 100 - share), (200, share)]).assign(label=["steel_gemm", name])
+        found = judged("avoidable-kernels", gpu_intervals=frame)
+        assert [one.saving for one in found] == ([share] if said and share > 10 else [])
+        assert all(said in one.advice for one in found)
+
+
+@pytest.mark.parametrize(
+    ("names", "number", "found"),
+    [
+        ("steel_gemm_nt block_softmax_float16 steel_gemm_nn", 30, True),
+        ("gemv_t Multiply Add looped_softmax gemv RMSNorm", 30, True),
+        ("steel_gemm_nt block_softmax steel_gemm_nn", 8, True),
+        ("steel_gemm_nt block_softmax steel_gemm_nn", 7, False),
+        ("steel_gemm_nt sdpa_vector_float16 steel_gemm_nn", 30, False),
+        ("steel_gemm rope rms_norm add mul softmax steel_gemm", 30, False),
+        ("softmax_in_attention steel_gemm", 30, False),
+    ],
+)
+def test_a_softmax_between_products_is_found(names: str, number: int, *, found: bool) -> None:
+    labels = names.split() * number
+    work = intervals([(at * 10, 10) for at in range(len(labels))]).assign(label=labels)
+    said = [one.message for one in judged("unfused-attention", gpu_intervals=work)]
+    assert len(said) == found
+    assert all(f"{number} times a product, a softmax and a product" in one for one in said)
+
+
+def test_unfused_attention_takes_a_share_of_the_time() -> None:
+    for other, limit, found in ((57, 0.05, False), (56, 0.05, True), (56, 0.1, False)):
+        rows = [(at * 100, other if at % 4 == 3 else 1) for at in range(40)]
+        work = intervals(rows).assign(label=["gemm", "softmax", "gemm", "other"] * 10)
+        assert bool(judged("unfused-attention", {"limit": limit}, gpu_intervals=work)) == found

@@ -1,0 +1,182 @@
+"""Rules on the recording itself: is it whole and as its readers know it, did it fail or cost much?
+
+`capture-empty`, `capture-truncated`, `schema-drift`, `command-buffer-errors`, `trace-overhead`.
+"""
+
+import re
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from analysed import SECOND, Golden, intervals, judged, phases, table
+from stock import frame
+from tracekit.analysis.inject import Unavailable, inject
+from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rules import RULES
+from tracekit.base.recording import Overhead, Provenance, Stage
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([(0, 1), (2, 1)], "all 2 belong to others: WindowServer (420) 2."),
+        ([], "the table has no rows at all."),
+    ],
+)
+def test_no_row_of_the_target_is_an_error(others: list[tuple[int, int]], said: str) -> None:
+    [finding] = judged("capture-empty", gpu_intervals=intervals([], others=others))
+    assert finding.severity is Severity.ERROR
+    assert finding.message == f"The recording has no device interval of python3 (4711): {said}"
+    assert not judged("capture-empty", gpu_intervals=intervals([(0, 1)], others=others))
+    with pytest.raises(Unavailable, match="--target"):
+        judged("capture-empty", known=False, gpu_intervals=intervals([(0, 1)]))
+
+
+def remarks(*rows: tuple[str, str, str, str, str]) -> pd.DataFrame:
+    names = ["flaw", "table", "schema", "columns", "text"]
+    return pd.DataFrame(list(rows), columns=names, dtype="string")
+
+
+LACKING = ("lacking", "gpu_intervals", "metal-gpu-intervals", "process, bytes", "words")
+DAMAGED = ("damaged", "", "metal-gpu-intervals", "", "a.xml: cut after row 7.")
+
+
+def truncated(
+    own: list[tuple[float, float]] | None,
+    steady: tuple[float, float] | None = None,
+    said: pd.DataFrame | None = None,
+    steps: pd.DataFrame | None = None,
+    **provenance: Any,
+) -> list[Finding]:
+    """Judge work and a steady phase of (start, length) in s, remarks, and steps."""
+    tables = {"remarks": said, "steps": steps}
+    if own is not None:
+        rows = [(round(start * SECOND), round(length * SECOND)) for start, length in own]
+        tables["gpu_intervals"] = intervals(rows, others=[(0, 5)])
+    if steady is not None:
+        tables["phases"] = phases(*(round(time * SECOND) for time in steady))
+    there = {name: table for name, table in tables.items() if table is not None}
+    given = {**there, "provenance": Provenance(**provenance)}
+    return list(inject(RULES["capture-truncated"].judge, given))
+
+
+def test_whole_recordings_are_passed_and_damaged_exports_named_once(golden: Golden) -> None:
+    whole = {"record": Stage("done", ""), "export": Stage("done", "")}
+    assert not truncated([(1, 1), (2, 8)], (1, 9), remarks(), stages=whole)
+    assert not truncated([(0, 1)], said=remarks(LACKING))
+    stopped = {"record": Stage("interrupted", "", "stopped early")}  # by a person
+    assert not truncated([(0, 1)], said=remarks(), stages=stopped)
+    golden(*truncated([(0, 1)], said=remarks(DAMAGED, DAMAGED)))
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ({"record": Stage("failed", "", "xctrace hung.")}, "`record` did not .* xctrace hung"),
+        ({"record": Stage("running", "")}, "nobody saw it end"),
+        ({"export": Stage("interrupted", "", "stopped")}, "`export` did not .* stopped"),
+    ],
+)
+def test_a_stage_that_did_not_end_is_reported(stages: dict[str, Stage], message: str) -> None:
+    [finding] = truncated(None, said=remarks(), stages=stages)
+    assert finding.severity is Severity.ERROR
+    assert re.search(message, finding.message)
+
+
+def test_device_work_that_does_not_cover_the_steps_was_cut(golden: Golden) -> None:
+    golden(
+        *truncated([(1, 4)], (1, 9), end_reason="Time limit reached"),
+        *truncated([(4, 6)], (1, 9)),
+        *truncated([(0, 0.5)], (1, 1)),
+    )
+    # What the clocks may be off is no cut.
+    assert len(truncated([(1, 1)], (1, 1.15))) == 1
+    assert not truncated([(1, 1)], (1, 1.15), clock={"uncertainty": 60_000_000})
+    assert not truncated([(1, 1)], (1, 1.1))
+
+
+def test_steps_that_only_waited_for_load_need_no_work() -> None:
+    both = (1, 1, None), (2, 8, None)
+    steps = table("start duration variant", *both, unit=SECOND, phase="steady")
+    assert not truncated([(1, 1)], (1, 9), steps=steps.assign(variant=["", "idle"]))
+    assert len(truncated([(1, 1)], (1, 9), steps=steps)) == 1
+    assert len(truncated([(1, 1)], steps=steps)) == 1  # without phases as well
+
+
+def test_a_workload_that_never_became_steady_is_reported() -> None:
+    early = phases(SECOND, SECOND).iloc[:1]
+    tables = {"gpu_intervals": pd.DataFrame({"target": [True]}), "phases": early}
+    [finding] = inject(RULES["capture-truncated"].judge, {**tables, "provenance": Provenance()})
+    assert "did not come to its steady phase" in finding.message
+
+
+def test_without_anything_to_look_at_no_cut_is_judged() -> None:
+    for own in ([], None):
+        with pytest.raises(Unavailable, match="no device interval of the target"):
+            truncated(own, (1, 1), remarks())
+    with pytest.raises(Unavailable, match="neither exports nor device intervals"):
+        truncated(None)
+
+
+drifted = RULES["schema-drift"].judge
+SCHEMA = "metal-gpu-state-intervals"
+NEW = ("unknown", "gpu_states", SCHEMA, "mood", "x: does not know: mood")
+ODD = ("changed", "", SCHEMA, "", "color is declared as a and holds b")
+GONE = ("unreadable", "steps", "", "", "The export of host-steps has no column start.")
+NULL = ("changed", "resource_allocations", "metal-x", "", "parent is left null")
+
+
+def test_what_exports_lack_is_a_warning_and_what_is_new_a_note(golden: Golden) -> None:
+    assert not list(drifted(remarks(DAMAGED)))
+    golden(*drifted(remarks(LACKING)), *drifted(remarks(NEW, GONE, NULL, ODD, DAMAGED)))
+    with pytest.raises(Unavailable, match="not read from exports"):
+        list(drifted(None))
+
+
+WORK = intervals([(0, 5), (10, 5)], others=[(20, 5)]).assign(
+    command_buffer=pd.array([1, 2, 3], dtype="UInt64")
+)
+
+
+def erred(*rows: tuple[int, int, int], **tables: pd.DataFrame) -> list[Finding]:
+    """Judge errors of (time, command buffer, code)."""
+    made = pd.DataFrame(rows, columns=["time", "command_buffer", "error"])
+    made = made.astype({"command_buffer": "UInt64", "error": "Int64"})
+    return judged("command-buffer-errors", gpu_intervals=WORK, command_buffer_errors=made, **tables)
+
+
+def test_errors_of_the_target_are_counted_by_kind(golden: Golden) -> None:
+    rows = (7, 1, 8), (9, 2, 8), (11, 5, 2), (12, 3, 2), (13, 1, 0)
+    sent = frame([{"start": 0, "duration": 1, "target": True, "command_buffer": 5}])
+    golden(*erred(*rows, submissions=sent), *erred((7, 9, 99)))  # the last is nobody's
+    assert not erred((7, 3, 2))  # another process's
+    assert not erred()
+    with pytest.raises(Unavailable, match="metal-command-buffer-error"):
+        judged("command-buffer-errors", gpu_intervals=WORK)
+
+
+def overhead(of: Overhead | None, **limits: float) -> list[Finding]:
+    return list(RULES["trace-overhead"].judge(Provenance(overhead=of), **limits))
+
+
+def test_a_costly_recorder_makes_times_void(golden: Golden) -> None:
+    # Without a spread the ratio counts alone.
+    golden(*overhead(Overhead(0.11, 0.02, 20, 20)), *overhead(Overhead(0.08)))
+    assert not overhead(Overhead(0.08), limit=0.1)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "spread"), [(0.04, 0.01), (0.05, None), (-0.2, 0.01), (0.08, 0.09), (0.08, 0.08)]
+)
+def test_a_cheap_recorder_and_one_that_may_cost_nothing_are_passed(
+    ratio: float, spread: float | None
+) -> None:
+    assert not overhead(Overhead(ratio, spread, 20, 20))
+
+
+def test_overhead_that_was_not_measured_is_unknown_with_the_recorders_reason() -> None:
+    with pytest.raises(Unavailable, match=r"was not measured: steps are too few\.$"):
+        overhead(Overhead(reason="Steps are too few."))
+    with pytest.raises(Unavailable, match=r"was not measured\.$"):
+        overhead(None)

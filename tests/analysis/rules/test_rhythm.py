@@ -1,0 +1,194 @@
+"""Rules on steps in a row: `step-spikes`, `irregular-cadence`, `performance-cliff`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysed import MS, NO_HAPPENINGS, Golden, given, row_of_steps, table
+from stock import Stock, jitter
+from tracekit.analysis.inject import inject
+from tracekit.analysis.rhythm import happenings
+from tracekit.analysis.rule import Finding
+from tracekit.analysis.rules import RULES
+
+
+def judge(
+    rule: str,
+    times: list[int],
+    beside: pd.DataFrame = NO_HAPPENINGS,
+    variants: Sequence[str] = ("",),
+    **limits: float,
+) -> list[Finding]:
+    steps = row_of_steps(times, variants)
+    return list(RULES[rule].judge(steps, None, beside, None, **limits))
+
+
+def spikes(times: list[int], *beside: Any, **limits: float) -> list[Finding]:
+    return judge("step-spikes", times, *beside, **limits)
+
+
+def cadence(times: list[int], *beside: Any) -> list[Finding]:
+    return judge("irregular-cadence", times, *beside)
+
+
+def with_spikes(*places: int, times: int = 5, number: int = 100) -> list[int]:
+    return [10 * MS * (times if place in places else 1) for place in range(number)]
+
+
+def noisy(spread: float, number: int = 400, seed: int = 5) -> list[int]:
+    random = np.random.default_rng(seed)
+    return random.lognormal(np.log(10 * MS), spread, number).astype(np.int64).tolist()
+
+
+def test_what_spikes_take_beyond_their_neighbours_is_the_saving(golden: Golden) -> None:
+    # The cause stands at each spike, and compiles are not saved twice.
+    compiled = table("start duration", (305, 30), target=True)
+    beside = happenings(None, compiled, None, None, None, None)
+    golden(*spikes(with_spikes(30, 60)), *spikes(with_spikes(30, 60), beside))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param(with_spikes(), id="even"),
+        pytest.param(with_spikes(30, number=1_000), id="too little time"),
+        pytest.param([10 * MS, 50 * MS] * 50, id="alternating"),
+        pytest.param(with_spikes(*range(0, 100, 5)), id="too many"),
+        pytest.param([10 * MS] * 50 + [50 * MS] * 50, id="a lasting change"),
+        pytest.param([MS * step for step in range(10, 110)], id="a drift"),
+        *(
+            pytest.param(noisy(spread, 500, 11), id=f"noise {spread}")
+            for spread in (0.02, 0.1, 0.3)
+        ),
+    ],
+)
+def test_there_are_no_spikes_where_no_few_steps_stand_out(times: list[int]) -> None:
+    assert not spikes(times)
+
+
+def test_thresholds_of_spikes_can_be_set() -> None:
+    once = with_spikes(30, number=1_000)
+    assert spikes(once, limit=0.001)
+    assert not spikes(once, limit=0.001, least_excess=5.0)
+
+
+def test_each_variant_is_judged_by_itself() -> None:
+    times, variants = [10 * MS, 60 * MS] * 50, ("paged", "sdpa")
+    assert not judge("step-spikes", times, variants=variants)
+    times[40] = 60 * MS
+    [finding] = judge("step-spikes", times, variants=variants)
+    assert "1 of 50 steady steps of paged takes far longer" in finding.message
+
+
+def test_two_speeds_are_found_and_what_the_slow_one_costs(golden: Golden) -> None:
+    turns = [10 * MS, 14 * MS] * 50 + [10 * MS]
+    slow = row_of_steps(turns)["start"].to_numpy()[1::2]
+    logged = pd.DataFrame({"start": slow, "duration": 3 * MS, "name": "log"})
+    compiled = logged.assign(name="compile")
+    explained = [happenings(None, None, None, None, None, each) for each in (logged, compiled)]
+    golden(*cadence(turns), *(one for beside in explained for one in cadence(turns, beside)))
+    # They need not take turns evenly.
+    assert not cadence([10 * MS] * 4 + [20 * MS] + [10 * MS] * 45)
+    [found] = cadence(([10 * MS] * 4 + [20 * MS]) * 10 + [10 * MS])
+    assert "20.0 % are slow" in found.message
+
+
+def test_broad_noise_is_uneven_and_few_steps_must_differ_more() -> None:
+    [finding] = cadence(noisy(0.4))
+    assert "come unevenly: one differs from the next by 3" in finding.message
+    assert finding.saving is None
+    [finding] = cadence(noisy(0.22, 4_000))
+    assert "unevenly" in finding.message
+    assert not cadence(noisy(0.22, 17))
+
+
+@pytest.mark.parametrize("spread", [0.01, 0.05, 0.1])
+def test_usual_noise_is_even(spread: float) -> None:
+    for seed in range(20):
+        assert not cadence(noisy(spread, 60, seed))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param([10 * MS] * 50, id="even"),
+        pytest.param([10 * MS] * 30 + [20 * MS] * 30, id="one change"),
+        pytest.param([10 * MS + step * 100_000 for step in range(200)], id="a drift"),
+        pytest.param([100 * MS if s in {20, 60} else 10 * MS for s in range(90)], id="outliers"),
+        pytest.param([10 * MS, 11 * MS] * 40, id="a small swing"),
+    ],
+)
+def test_a_cadence_is_even_but_for(times: list[int]) -> None:
+    assert not cadence(times)
+
+
+def loop(works: Sequence[float], names: Sequence[str] = (), more: int = 0) -> Stock:
+    """Let an iteration have two encoders of so much work; from half of them on, some more."""
+    made = Stock()
+    for place, (work, factor) in enumerate(zip(works, jitter(len(works), 0.01), strict=True)):
+        late = place >= len(works) // 2
+        name = names[late] if names else ""
+        pieces = [work * factor] * (2 + more * late)
+        made.buffer(pieces, names=[name] if name else ())
+        made.run_ahead()
+        made.spend(100)
+    return made
+
+
+def cliff(made: Stock, **tables: pd.DataFrame) -> list[Finding]:
+    known = given(**{**made.tables(), **tables})
+    return list(inject(RULES["performance-cliff"].judge, known))
+
+
+RISES = [2_000] * 30 + [3_000] * 30
+
+
+def test_a_level_that_rises_at_once_and_stays_is_a_note(golden: Golden) -> None:
+    # Work runs an iteration after it was handed over.
+    [finding] = cliff(loop(RISES, ["affine_qmv_fast", "affine_qmm_t"]))
+    assert finding.saving == pytest.approx(30 * 2e6, rel=0.05)
+    golden(finding)
+    [same] = cliff(loop(RISES, ["gemm", "gemm"]))
+    assert "The same kernels run" in same.message
+    [unnamed] = cliff(loop(RISES))
+    assert "kernels run" not in unnamed.message
+
+
+@pytest.mark.parametrize(
+    "works",
+    [
+        [2_000] * 60,
+        [2_000] * 30 + [2_400] * 30,  # less than a quarter
+        [2_000 + 50 * place for place in range(60)],  # a drift
+        [3_000] * 30 + [2_000] * 30,  # it became faster
+        [2_000] * 53 + [3_000] * 7,  # too short to be a level
+        [2_000, 3_000] * 30,
+    ],
+)
+def test_drifts_and_turns_are_no_cliff(works: list[float]) -> None:
+    assert not cliff(loop(works))
+
+
+@pytest.mark.parametrize(("more", "number"), [(2, 1), (3, 0)])
+def test_far_more_pieces_are_other_work(more: int, number: int) -> None:
+    made = loop([2_000] * 60, more=more)
+    begins = pd.Series([row["start"] for row in made.rows["submissions"]])
+    steps = pd.DataFrame({"start": begins, "duration": begins.diff().shift(-1).fillna(4e6)})
+    steps = steps.astype({"duration": "Int64"}).assign(phase="steady", variant="", tokens=1)
+    window = table("name start duration", ("steady", begins[0], made.done * 1e3), unit=1)
+    assert len(cliff(made, steps=steps, phases=window)) == number
+
+
+def test_a_lower_clock_or_another_process_explains_a_rise() -> None:
+    made = loop(RISES)
+    half = made.done / 2
+    made.add("gpu_performance_states", 0, half, state="Maximum", induced=True)
+    made.add("gpu_performance_states", half, half, state="Medium", induced=True)
+    assert not cliff(made)
+    made = loop(RISES)
+    cells = {"process": "other", "pid": 9, "target": False, "channel": "Fragment", "label": "x"}
+    made.add("gpu_intervals", half, half / 2, **cells)
+    assert not cliff(made)
