@@ -30,7 +30,7 @@ UNKNOWN = Provenance()
 M1_MAX = Provenance(machine={"system": "Darwin", "chip": "Apple M1 Max", "gpu_cores": 32})
 M3_MAX = Provenance(machine={"system": "Darwin", "chip": "Apple M3 Max", "gpu_cores": 40})
 Golden = Callable[..., None]
-"""Compares findings with a golden file, see tests/analysis/rules/conftest.py."""
+"""Compares findings with a golden file, see tests/analysis/conftest.py."""
 _TIMES = {"start", "time", "duration", "start_latency", "encoder_time", "committed"}
 _TIMES |= {"first_token", "last_token"}
 

@@ -2,20 +2,20 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from analysed import Golden
 from tracekit.analysis.rule import Finding
 
-FILE = Path(__file__).parent / "findings.txt"
 
-
-def lines_of(found: Finding) -> Iterator[str]:
+def lines_of(found: Finding | str) -> Iterator[str]:
+    if isinstance(found, str):
+        yield found
+        return
     within = f", in the time of {found.within}" if found.within else ""
     saving = "nothing" if found.saving is None else f"{found.saving:,} ns"
-    yield f"{found.severity}, saves {saving}{within}"
+    yield f"{found.severity}{found.rule and f' of {found.rule}'}, saves {saving}{within}"
     yield f"    {found.message}"
     yield f"    {found.advice}"
     for place, seen in enumerate(found.evidence):
@@ -26,17 +26,18 @@ def lines_of(found: Finding) -> Iterator[str]:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
-    """Compare findings with those that the file has under the test's name.
+    """Compare findings, or lines, with those that `findings.txt` has under the test's name.
 
-    `--update-goldens` writes them, in one process (`-n 0`).
+    The file lies beside the test. `--update-goldens` writes it, in one process (`-n 0`).
     """
+    file = request.path.parent / "findings.txt"
 
-    def require_equal(*found: Finding) -> None:
-        sections = dict(re.findall(r"^== (.+)\n((?:(?!== ).*\n)*)", FILE.read_text(), re.MULTILINE))
+    def require_equal(*found: Finding | str) -> None:
+        sections = dict(re.findall(r"^== (.+)\n((?:(?!== ).*\n)*)", file.read_text(), re.MULTILINE))
         text = "".join(f"{line}\n" for each in found for line in lines_of(each))
         if request.config.getoption("--update-goldens"):
             sections[request.node.name] = text
-            FILE.write_text("".join(f"== {name}\n{sections[name]}" for name in sorted(sections)))
+            file.write_text("".join(f"== {name}\n{sections[name]}" for name in sorted(sections)))
         assert text == sections[request.node.name]
 
     return require_equal
