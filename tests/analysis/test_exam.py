@@ -395,7 +395,6 @@ def test_hard_and_healthy_recordings_raise_no_warning(scene: str, golden: Golden
     assert not [check for check in result.checks if check.status == "failed"]
     assert not warnings(result)
     golden(
-        f"paced {paced}",
         *(f"{one.rule}: {one.message}" for one in result.findings),
         numbers(result),
     )

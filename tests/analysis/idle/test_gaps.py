@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysed import MS, completed, gaps_of, named, rows, work
+from analysed import MS, completed, gaps_of, given, named, rows, table, work
 from tracekit.analysis.inject import Unavailable
 
 TWO = [(0, 1, 0, 1), (11, 1, 10, 2)]  # the second was committed as the first ended
@@ -32,51 +32,45 @@ def told(frame: pd.DataFrame) -> str:
     return ", ".join(said)
 
 
-CASES: dict[str, tuple[pd.DataFrame, float, dict[str, pd.DataFrame], str, str]] = {
-    # what: the work, the end of the window, tables beside, the pieces, the states of the gaps
+def until(end: float) -> dict[str, pd.DataFrame]:
+    return {"phases": named(("steady", 0, end))}
+
+
+CASES: dict[str, tuple[pd.DataFrame, dict[str, pd.DataFrame], str]] = {
+    # what: the work, tables beside, the state of each gap and its pieces
     "a loop that commits and waits": (
         work([(0, 4, 0, 1), (20, 4, 7, 2)]),
-        24,
         {
             "encoders": rows((8, 2.5, 2)),
             "completions": completed((6, 1), (25, 2)),
             "driver_intervals": rows((14, 3, 0)),
         },
-        "4 after-wait 20",  # with work in the queue the driver's work would pass unseen
-        "after-wait",
+        "after-wait: 4 after-wait 20",  # were work in the queue, the driver's would pass unseen
     ),
     "a host that had begun the next was still encoding": (
         work(TURNS),
-        14,
         {"encoders": rows((5.999999, 2.1, 2)), "completions": completed((6, 1))},
-        "4 encoding 10",
-        "encoding",
+        "encoding: 4 encoding 10",
     ),
     "a host that began at the very report had waited": (
         work(TURNS),
-        14,
         {"encoders": rows((6, 2, 2)), "completions": completed((6, 1))},
-        "4 after-wait 10",
-        "after-wait",
+        "after-wait: 4 after-wait 10",
     ),
     "a host that was wiring memory at the report had not waited": (
         work(TURNS),
-        14,
         {
             "encoders": rows((8, 2, 2)),
             "completions": completed((6, 1)),
             "driver_events": rows((5, 2, 0)).assign(event=["Wire Memory"]),
         },
-        "4 host-late 5 wiring 7 host-late 10",
-        "empty",
+        "empty: 4 host-late 5 wiring 7 host-late 10",
     ),
     **{
         f"committed work that waits {late} ms": (
             work([(0, 4, 0, 1), (4 + late, 4, late, 2)]),
-            8 + late,
             {},
-            f"4 {cause} {4 + late}",
-            "queued",
+            f"queued: 4 {cause} {4 + late}",
         )
         for late, cause in (
             *((0.0076, "between-buffers"), (0.1, "between-buffers")),
@@ -85,145 +79,128 @@ CASES: dict[str, tuple[pd.DataFrame, float, dict[str, pd.DataFrame], str, str]] 
     },
     "the driver, others, a late start": (
         work(TWO, others=[(3, 4)]),
-        12,
         {"driver_intervals": rows((2, 3, 0))},
-        "1 late-start 2 driver 5 other-process 7 late-start 11",
-        "queued",
+        "queued: 1 late-start 2 driver 5 other-process 7 late-start 11",
     ),
     "a late start is judged by all of the gap that nothing explains": (
         work([(0, 1, 0, 1), (1.15, 1, 0.2, 2)]),
-        2.15,
         {"driver_intervals": rows((1.04, 0.06, 0))},
-        "1 between-buffers 1.04 driver 1.1 between-buffers 1.15",
-        "queued",
+        "queued: 1 between-buffers 1.04 driver 1.1 between-buffers 1.15",
     ),
     "wiring before the driver": (
         work(TWO),
-        12,
         {
             "driver_intervals": rows((2, 3, 0)),
             "driver_events": rows((4, 2, 0), (8, 1, 0)).assign(event=["Wire Memory", "Other"]),
         },
-        "1 late-start 2 driver 4 wiring 6 late-start 11",
-        "queued",
+        "queued: 1 late-start 2 driver 4 wiring 6 late-start 11",
     ),
     "the driver's work on later buffers holds up no earlier one": (
         work([(0, 1, 0, 1), (10, 1, 9, 2)]),
-        11,
         {"driver_intervals": rows((3, 2, 0), (4, 0.5, 0), (6, 2, 0)).assign(depth=[0, 1, 0])},
-        "1 late-start 3 driver 5 late-start 10",
-        "queued",
+        "queued: 1 late-start 3 driver 5 late-start 10",
     ),
     "others on another channel": (
         pd.concat([work(TWO), work([], others=[(3, 4)]).assign(channel="Fragment")]),
-        12,
         {},
-        "1 late-start 11",
-        "queued",
+        "queued: 1 late-start 11",
     ),
     "inside of a command buffer": (
         work([(0, 1, 0, 1), (5, 1, 5, 1), (9, 1, 5, 2)], others=[(2, 1)]),
-        10,
         {},
-        "1 between-encoders 2 other-process 3 between-encoders 5, 6 late-start 9",
-        "inside queued",
+        "inside: 1 between-encoders 2 other-process 3 between-encoders 5, queued: 6 late-start 9",
     ),
     "others where nothing was queued": (
         work([(0, 1, 0, 1), (11, 1, 0, 2)], others=[(3, 4)]),
-        12,
         {},
-        "1 host-late 11",
-        "empty",
+        "empty: 1 host-late 11",
     ),
     "compiled for another process": (
         work([(0, 1, 0, 1), (10, 1, 0, 2)]),
-        11,
         {"compiler_activity": rows((3, 6, 0), target=False)},
-        "1 host-late 10",
-        "empty",
+        "empty: 1 host-late 10",
     ),
     **{
         f"compiled, by {source}": (
             work([(0, 1, 0, 1), (10, 1, 2, 2)]),
-            11,
-            {source: table},
-            "1 host-late 3 compile 8 host-late 10",
-            "empty",
+            {source: shown},
+            "empty: 1 host-late 3 compile 8 host-late 10",
         )
-        for source, table in (
+        for source, shown in (
             ("compiler_activity", rows((3, 6, 0))),
             ("spans", named(("compile", 3, 6))),
         )
     },
     "a device that had to wake": (
         work(LATER),
-        11,
         awake((0, 3), (9, 4)),
-        "1 host-late 5 powering-up 9 late-start 10",
-        "empty",
+        "empty: 1 host-late 5 powering-up 9 late-start 10",
     ),
     "a device that never woke": (
-        *(work(LATER), 11, awake((0, 3), (11, 4))),
-        *("1 host-late 5 late-start 10", "empty"),
+        work(LATER),
+        awake((0, 3), (11, 4)),
+        "empty: 1 host-late 5 late-start 10",
     ),
     "off for most of the gap": (
-        *(work(TWO), 12, awake((0, 1), (6.1, 6))),
-        *("1 powering-up 6.1 late-start 11", "dark"),
+        work(TWO),
+        awake((0, 1), (6.1, 6)),
+        "dark: 1 powering-up 6.1 late-start 11",
     ),
     "off for half of the gap": (
-        *(work(TWO), 12, awake((0, 1), (6, 6))),
-        *("1 powering-up 6 late-start 11", "queued"),
+        work(TWO),
+        awake((0, 1), (6, 6)),
+        "queued: 1 powering-up 6 late-start 11",
     ),
     "without a time of commits": (
         work(UNKNOWN, others=[(1, 2)]),
-        12,
         {"driver_intervals": rows((3, 1, 0)), "compiler_activity": rows((5, 1, 0))},
-        "1 unattributed 3 driver 4 unattributed 5 compile 6 unattributed 10, 11 unattributed 12",
-        "unknown unknown",
+        "unknown: 1 unattributed 3 driver 4 unattributed 5 compile 6 unattributed 10",
     ),
     "a wait without a time of commits": (
         work([*UNKNOWN, (20, 1, None, 3)]),
-        21,
         {"encoders": rows((3, 1, 2), (10.5, 1, 3)), "completions": completed((2, 1), (12, 2))},
-        "1 after-wait 10, 11 unattributed 20",  # it may have been committed before
-        "after-wait unknown",
+        # the last may have been committed before
+        "after-wait: 1 after-wait 10, unknown: 11 unattributed 20",
     ),
     "submissions tell the commit": (
-        *(work(UNKNOWN), 11, {"submissions": rows((2, 2, 2))}),
-        *("1 host-late 4 late-start 10", "empty"),
+        work(UNKNOWN),
+        {"submissions": rows((2, 2, 2))},
+        "empty: 1 host-late 4 late-start 10",
     ),
     "commits tell the commit": (
         work(UNKNOWN),
-        11,
-        {"commits": rows((2, 2, 2)).assign(committed=pd.array([4 * MS], dtype="Int64"))},
-        "1 host-late 4 late-start 10",
-        "empty",
+        {"commits": table("start duration command_buffer committed", (2, 2, 2, 4), target=True)},
+        "empty: 1 host-late 4 late-start 10",
     ),
-    "a tail with nothing behind it": (work([(0, 1, 0, 1)]), 9, {}, "1 host-late 9", "empty"),
-    "a tail of unknown commits": (work(UNKNOWN[:1]), 9, {}, "1 unattributed 9", "unknown"),
+    "a tail with nothing behind it": (work([(0, 1, 0, 1)]), until(9), "empty: 1 host-late 9"),
+    "a tail of unknown commits": (work(UNKNOWN[:1]), until(9), "unknown: 1 unattributed 9"),
     "the shortest gap": (
-        *(work([(0, 1, 0, 1), (1.000001, 1, 0, 2)]), 2.000001, {}),
-        *("1 host-late 1.000001", "empty"),
+        work([(0, 1, 0, 1), (1.000001, 1, 0, 2)]),
+        {},
+        "empty: 1 host-late 1.000001",
     ),
     "on a CPU the calls tell a wait": (
         work([(0, 2, None, 0), (10, 2, None, 0), (20, 2, None, 0)], clock="host"),
-        22,
         {
             "submissions": rows((5, 5, 0), (11, 9, 0)),
             "spans": named(("compile", 6, 3), ("readback", 13, 1)),
         },
-        "2 after-wait 6 compile 9 after-wait 10, 12 encoding 13 after-wait 14 encoding 20",
-        "after-wait encoding",
+        (
+            "after-wait: 2 after-wait 6 compile 9 after-wait 10, "
+            "encoding: 12 encoding 13 after-wait 14 encoding 20"
+        ),
     ),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_piece_of_a_gap_has_the_cause_that_holds_then(case: str) -> None:
-    made, end, tables, pieces, states = CASES[case]
-    frame = gaps_of(made, (0, end), **tables)
-    assert told(frame) == pieces
-    assert frame.groupby("gap")["state"].first().astype(str).tolist() == states.split()
+    made, tables, expected = CASES[case]
+    end = (made["start"] + made["duration"])[made["target"]].max() / MS
+    frame = given(gpu_intervals=made, **{**until(end), **tables})["gaps"]
+    states = frame.groupby("gap")["state"].first().astype(str)
+    pairs = zip(states, told(frame).split(", "), strict=True)
+    assert ", ".join(f"{state}: {pieces}" for state, pieces in pairs) == expected
 
 
 def test_lead_in_and_tail_belong_to_the_window() -> None:

@@ -2,20 +2,21 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracekit.analysis.given import Given
+from analysed import given as known_of
+from analysed import named
+from analysed import table as typed
 from tracekit.analysis.idle.gaps import by_cause, idle_time, loaded_time
-from tracekit.base.recording import Process, Provenance
 
 UNIT = 10_000  # 100 µs, from which a start is late, are ten of them
 END = 60
 
 Row = tuple[int, int]
 Rows = list[Row]
+Piece = tuple[int, int, int | None]
 
 rows = st.lists(st.tuples(st.integers(0, END), st.integers(1, 8)), max_size=6)
 work = st.lists(
@@ -26,26 +27,14 @@ work = st.lists(
 
 
 def table(pairs: Rows, *, target: bool = True) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "start": np.array([start * UNIT for start, _ in pairs], np.int64),
-            "duration": pd.array([length * UNIT for _, length in pairs], dtype="Int64"),
-            "target": np.full(len(pairs), target),
-        }
-    )
+    return typed("start duration", *pairs, unit=UNIT, target=target).astype({"target": bool})
 
 
-def device(own: list[tuple[int, int, int | None]], others: Rows) -> pd.DataFrame:
-    frame = pd.concat(
-        [table([one[:2] for one in own]), table(others, target=False)], ignore_index=True
-    )
-    late = [None if one is None else one * UNIT for *_, one in own] + [None] * len(others)
-    buffers = [place // 2 for place in range(len(frame))]
-    return frame.assign(
-        start_latency=pd.array(late, dtype="Int64"),
-        command_buffer=pd.array(buffers, dtype="UInt64"),
-        channel="Compute",
-        clock="gpu",
+def device(own: list[Piece], others: Rows) -> pd.DataFrame:
+    every = [(*one, True) for one in own] + [(*one, None, False) for one in others]
+    frame = typed("start duration start_latency target", *every, unit=UNIT)
+    return frame.assign(command_buffer=frame.index // 2, channel="Compute", clock="gpu").astype(
+        {"command_buffer": "UInt64", "target": bool}
     )
 
 
@@ -53,7 +42,7 @@ def inside(pairs: Rows) -> Callable[[int], bool]:
     return lambda at: any(start <= at < start + length for start, length in pairs)
 
 
-def cause_at(at: int, own: list[tuple[int, int, int | None]], around: dict[str, Rows]) -> str:
+def cause_at(at: int, own: list[Piece], around: dict[str, Rows]) -> str:
     """Judge one moment of idle time by the words of tracekit/analysis/idle/pieces.py."""
     busy, absent = inside([one[:2] for one in own]), inside(around["annotated"])
     until = next((t for t in range(at, END) if busy(t) or absent(t)), END)
@@ -80,16 +69,14 @@ def cause_at(at: int, own: list[tuple[int, int, int | None]], around: dict[str, 
     return held or ("late-start" if late else "between-buffers")
 
 
-def held_up(
-    at: int, around: dict[str, Rows], after: tuple[int, tuple[int, int, int | None]] | None
-) -> str:
+def held_up(at: int, around: dict[str, Rows], after: tuple[int, Piece] | None) -> str:
     """Say what held committed work up at a moment."""
     if inside(around["driver"])(at) and at < through(after, around["driver"]):
         return "driver"
     return "other-process" if inside(around["others"])(at) else ""
 
 
-def through(after: tuple[int, tuple[int, int, int | None]] | None, driver: Rows) -> int:
+def through(after: tuple[int, Piece] | None, driver: Rows) -> int:
     """Return when the driver is through with the work that ends the gap, by its order."""
     late = None if after is None else after[1][2]
     given_at = -END if late is None and after is not None else END * 2
@@ -99,7 +86,7 @@ def through(after: tuple[int, tuple[int, int, int | None]] | None, driver: Rows)
     return sum(following[0]) if following else END * 2
 
 
-def first(one: tuple[int, tuple[int, int, int | None]]) -> tuple[int, int]:
+def first(one: tuple[int, Piece]) -> tuple[int, int]:
     """Order pieces of work by their start, then as they are given."""
     return one[1][0], one[0]
 
@@ -107,14 +94,14 @@ def first(one: tuple[int, tuple[int, int, int | None]]) -> tuple[int, int]:
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(own=work, others=rows, driver=rows, compiler=rows, annotated=rows)
 def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
-    own: list[tuple[int, int, int | None]],
+    own: list[Piece],
     others: Rows,
     driver: Rows,
     compiler: Rows,
     annotated: Rows,
 ) -> None:
     intervals = device(own, others)
-    phases = pd.DataFrame({"name": ["steady"], "start": [0], "duration": [END * UNIT]})
+    phases = named(("steady", 0, END), unit=UNIT)
     spans = table(annotated).assign(name="idle")
     busy, absent = inside([one[:2] for one in own]), inside(annotated)
     present = [at for at in range(END) if not absent(at)]
@@ -127,7 +114,7 @@ def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
         "driver_intervals": table(driver).assign(depth=0),
         "compiler_activity": table(compiler),
     }
-    known = Given(tables, Provenance(targets=(Process(1, "x"),)), part=True)
+    known = known_of(**tables)
     loaded, gaps = known["loaded"], known["gaps"]
     idle = [at for at in present if not busy(at)]
     assert loaded_time(loaded) == len(present) * UNIT

@@ -1,4 +1,4 @@
-"""The life of each piece of work: which table tells which moment of it; times in ms."""
+"""The life of each piece of work, and what went on around it, by tables; times in ms."""
 
 from typing import Literal
 
@@ -6,12 +6,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysed import completed, rows, work
-from tracekit.analysis.idle.work import NEVER, Work, moments, of_buffer, work_of, written
+from analysed import MS, completed, named, rows, table, work
+from tracekit.analysis.idle.work import (
+    NEVER,
+    Surroundings,
+    Work,
+    moments,
+    of_buffer,
+    surroundings,
+    work_of,
+    written,
+)
+from tracekit.analysis.intervals import FOREVER
 from tracekit.analysis.scope import Device
 
-MS = 1_000_000
-SAME = 2**64 - 1
+SAME = HUGE = 2**64 - 1
+COMMITS = "committed command_buffer"
 
 
 def ms(times: np.ndarray) -> list[float | None]:
@@ -29,13 +39,6 @@ def life_of(
     return work_of(Device(intervals, intervals), commits, submissions, encoders, completions)
 
 
-def committed(*rows: tuple[float | None, int]) -> pd.DataFrame:
-    """Make `commits` of (moment, command buffer)."""
-    at = pd.array([None if one is None else round(one * MS) for one, _ in rows], dtype="Int64")
-    ids = pd.array([number for _, number in rows], dtype="UInt64")
-    return pd.DataFrame({"committed": at, "command_buffer": ids})
-
-
 def test_an_interval_alone_tells_its_submission_by_its_latency() -> None:
     life = life_of(work([(5, 2, 3, 1)]))
     assert (ms(life.submitted), ms(life.start), ms(life.end)) == ([2], [5], [7])
@@ -51,12 +54,12 @@ def test_pieces_are_ordered_by_start_whatever_the_tables_order() -> None:
 def test_the_latency_counts_before_the_commit_and_that_before_the_submission() -> None:
     life = life_of(
         work([(10, 1, 1, 1), (20, 1, None, 2), (30, 1, None, 3), (40, 1, None, 4)]),
-        commits=committed((5, 1), (14, 2), (15, 2), (None, 3)),
+        commits=table(COMMITS, (5, 1), (14, 2), (15, 2), (None, 3)),
         submissions=rows((1, 2, 1), (11, 1, 2), (21, 3, 3), (22, 4, 3)),
     )
     assert ms(life.submitted) == [9, 15, 26, None]  # of several submissions the last
     # Commits are stamped a little late: work may have begun by then.
-    late = life_of(work([(10, 4, None, 1)]), commits=committed((11, 1)))
+    late = life_of(work([(10, 4, None, 1)]), commits=table(COMMITS, (11, 1)))
     assert ms(late.submitted) == [10]
 
 
@@ -68,7 +71,7 @@ def test_writing_begins_with_the_first_encoder_else_with_the_buffer() -> None:
     )
     assert ms(life.begun) == [3, 12, None]
     # It ends with the commit, and may begin long after the buffer was made.
-    submissions = rows((2, 8, 1)).assign(encoder_time=pd.array([3 * MS], dtype="Int64"))
+    submissions = table("start duration command_buffer encoder_time", (2, 8, 1, 3), target=True)
     assert ms(life_of(work([(11, 1, 1, 1)]), submissions=submissions).begun) == [7]
     shown = written(None, submissions)
     assert (ms(shown.starts), ms(shown.ends)) == ([7], [10])
@@ -135,7 +138,6 @@ def test_the_given_tables_stay_as_they_are(place: int) -> None:
     pd.testing.assert_frame_equal(tables[place], before)
 
 
-HUGE = 2**64 - 1
 Ids = list[int | None]
 
 
@@ -168,3 +170,79 @@ def test_work_finds_the_first_or_last_time_of_its_buffer(
 def test_a_null_moment_is_never(dtype: str) -> None:
     column = pd.Series([1, None, 2**62 + 1], dtype=dtype)
     assert moments(column).tolist() == [1, NEVER, 2**62 + 1]
+
+
+def at(*moments: float) -> np.ndarray:
+    return np.array([round(moment * MS) for moment in moments], np.int64)
+
+
+def around(
+    driver: pd.DataFrame | None = None,
+    awake: pd.DataFrame | None = None,
+    others: tuple[tuple[float, float], ...] = (),
+    **tables: pd.DataFrame,
+) -> Surroundings:
+    """Gather what tables by name show around work of the target, and of others on its channel."""
+    every = work([(0, 1, 0, 1)], list(others))
+    device = Device(every, every[every["target"]])
+    names = ("compiler_activity", "spans", "driver_events")
+    compiled, spans, events = (tables.get(name) for name in names)
+    written = tables.get("encoders"), tables.get("submissions")
+    return surroundings(device, *written, driver, compiled, awake, spans, events)
+
+
+def test_the_bounds_are_those_of_all_of_it() -> None:
+    seen = around(
+        rows((5, 1, 0)),
+        rows((9, 1, 0)).drop(columns="target"),
+        ((3, 1),),
+        encoders=rows((1, 1, 0)),
+        compiler_activity=rows((7, 1, 0)),
+        spans=named(("sample", 11, 1)),
+        driver_events=rows((13, 1, 0), (15, 1, 0)).assign(event=["Wire Memory", "Other"]),
+    )
+    assert sorted(set(seen.bounds.tolist())) == at(*range(1, 15)).tolist()
+    assert around().bounds.tolist() == []
+
+
+def test_the_driver_takes_the_targets_buffers_in_order() -> None:
+    """What it does after the first buffer that it begins is for later ones, or for any."""
+    seen = around(pd.concat([rows((20, 3, 0), (10, 3, 0)), rows((30, 2, 0), target=False)]))
+    moments, handed_over = at(11, 21, 21, 21, 31), at(9, 9, 10.5, 19, 29)
+    assert seen.driving(moments, handed_over).tolist() == [True, False, True, True, False]
+    assert around(rows((10, 3, 0))).driving(at(12, 13), at(11, 11)).tolist() == [True, False]
+
+
+def test_an_encoder_within_a_buffer_is_no_buffer_of_its_own() -> None:
+    """Else the driver would be through with the buffer at the end of its first encoder."""
+    driver = rows((10, 6, 0), (11, 1, 0)).assign(depth=pd.array([0, 1], dtype="Int64"))
+    assert around(driver).driving(at(14), at(9)).tolist() == [True]
+    unknown = driver.assign(depth=pd.array([None, None], dtype="Int64"))
+    assert around(unknown).driving(at(14), at(10.5)).tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    ("moment", "until", "asleep"),
+    [
+        (1, 3, True),  # it woke just then
+        (1, 2.5, False),  # it woke later than the work began
+        (4, 9, False),  # awake
+        (6, 9, False),  # never seen to wake again
+    ],
+)
+def test_asleep_is_in_no_state_and_woken_in_time(
+    moment: float, until: float, *, asleep: bool
+) -> None:
+    seen = around(awake=rows((3, 2, 0)).drop(columns="target"))
+    assert seen.asleep(at(moment), at(until)).tolist() == [asleep]
+    assert around().asleep(at(1), np.array([FOREVER - 1])).tolist() == [False]
+
+
+def test_spans_are_gathered_by_name_and_those_without_work_left_out() -> None:
+    names = ("sample", "sample", "admit", "idle", "reference", "x")
+    starts = (0, 1, 9, 20, 30, 40)
+    annotations = named(*((name, start, 3) for name, start in zip(names, starts, strict=True)))
+    annotations.loc[5, "name"] = pd.NA
+    seen = around(spans=annotations)
+    assert list(seen.annotated) == ["admit", "sample"]
+    assert seen.annotated["sample"].bounds.tolist() == at(0, 4).tolist()

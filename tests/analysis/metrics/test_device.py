@@ -1,44 +1,37 @@
 """What the device did for the target, what disturbed it, and what a token costs."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from analysed import intervals, measured, phases, row_of_steps
+from analysed import SECOND, intervals, measured, named, phases, row_of_steps, table
 from tracekit.analysis.inject import Unavailable
 from tracekit.base.recording import Provenance
 
-Make = Callable[..., pd.DataFrame]
-SECOND = 1_000_000_000
 OF_THE_SPAN = ("gpu_busy", "gpu_span", "gpu_idle_ratio", "gpu_interval_count", "start_latency_p50")
 
 
 def activity(own: list[int], service: list[int]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "start": [*own, *service],
-            "duration": pd.array([5] * (len(own) + len(service)), dtype="Int64"),
-            "target": [True] * len(own) + [False] * len(service),
-            "process": ["python3"] * len(own) + ["MTLCompilerService"] * len(service),
-        }
-    ).astype({"process": "string"})
+    mine = [(start, True, "python3") for start in own]
+    others = [(start, False, "MTLCompilerService") for start in service]
+    return table("start target process", *mine, *others, unit=1, duration=5).astype(
+        {"target": bool}
+    )
 
 
-def made(times: list[int]) -> pd.DataFrame:
-    return pd.DataFrame({"time": times, "name": [f"paged_{time}" for time in times]})
+def made(*times: int) -> pd.DataFrame:
+    return table("time name", *((time, f"paged_{time}") for time in times), unit=1)
 
 
-def encoders(starts: list[int], *, target: bool = True) -> pd.DataFrame:
-    return pd.DataFrame({"start": starts, "duration": 1, "target": [target] * len(starts)})
+def encoders(*starts: int, target: bool = True) -> pd.DataFrame:
+    return table("start", *((start,) for start in starts), unit=1, duration=1, target=target)
 
 
 def spread(count: int, **columns: object) -> pd.DataFrame:
     """Make rows of a second each that belong to the target."""
-    times = [at * SECOND for at in range(count)]
-    frame = pd.DataFrame({"start": times, "time": times, "duration": SECOND, "pid": 4711})
-    return frame.assign(target=True, **columns)
+    times = [(at, at) for at in range(count)]
+    return table("start time", *times, unit=SECOND, duration=1, pid=4711, target=True, **columns)
 
 
 @pytest.mark.parametrize(
@@ -83,12 +76,12 @@ def test_what_has_no_length_and_no_latency_has_no_number() -> None:
     [
         (activity([50, 99], []), None, 0),
         (activity([99, 100, 399, 400], []), None, 2),
-        (None, made([10, 150]), 1),
-        (activity([120], []), made([110, 115, 150]), 3),
-        (activity([120, 130], []), made([110]), 2),
-        (activity([], []), made([]), 0),
+        (None, made(10, 150), 1),
+        (activity([120], []), made(110, 115, 150), 3),
+        (activity([120, 130], []), made(110), 2),
+        (activity([], []), made(), 0),
         (activity([50], [120]), None, 0),
-        (activity([], [120]), made([150]), 1),
+        (activity([], [120]), made(150), 1),
     ],
 )
 def test_pipelines_of_the_steady_window_are_counted(
@@ -104,7 +97,7 @@ def test_pipelines_of_the_steady_window_are_counted(
     [
         ("gpu", {"compiler_activity": activity([], [120, 130])}, "2 times under its own name"),
         ("gpu", {}, "neither compiler activity"),
-        ("host", {"specializations": made([])}, "the workload names no pipelines"),
+        ("host", {"specializations": made()}, "the workload names no pipelines"),
     ],
 )
 def test_pipelines_that_nobody_counts_are_no_zero(clock: str, known: Any, reason: str) -> None:
@@ -128,12 +121,12 @@ def test_a_token_costs_the_union_and_the_encoders_of_the_window() -> None:
     tables["steps"] = row_of_steps([100, 80, 220]).assign(tokens=2)
     # Of 100 … 400: 100 to 180, 300 to 320 and 390 to 400.
     assert measured("gpu_time_per_token", **tables) == 110 / 6
-    begun = [encoders([99, 100, 150, 399, 400]), encoders([120, 130], target=False)]
+    begun = [encoders(99, 100, 150, 399, 400), encoders(120, 130, target=False)]
     assert measured("encoders_per_token", encoders=pd.concat(begun), **tables) == 3 / 6
     assert measured("encoder_count", encoders=pd.concat(begun)) == 5
     tables["steps"] = row_of_steps([100]).assign(tokens=2)
     with pytest.raises(Unavailable, match="no encoder of the target begins in the steady window"):
-        measured("encoders_per_token", encoders=encoders([5]), **tables)
+        measured("encoders_per_token", encoders=encoders(5), **tables)
 
 
 @pytest.mark.parametrize("name", ["gpu_time_per_token", "encoders_per_token"])
@@ -145,12 +138,12 @@ def test_what_is_missing_of_a_tokens_cost_is_said(name: str) -> None:
         ({"steps": row_of_steps([100] * 4)}, "of the steady steps have no interval"),
     ):
         with pytest.raises(Unavailable, match=reason):
-            measured(name, encoders=encoders([5]), **{**known, **changes})
+            measured(name, encoders=encoders(5), **{**known, **changes})
 
 
 def test_work_in_flight_on_a_cpu() -> None:
     frame = intervals([(100, 40), (150, 40)], clock="host")
-    notes = pd.DataFrame({"start": [140, 195], "duration": [10, 20], "name": "reference"})
+    notes = named(("reference", 140, 10), ("reference", 195, 20), unit=1)
     tables = {"gpu_intervals": frame, "phases": phases(100, 100)}
     assert measured("host_busy", gpu_intervals=frame) == 80
     assert measured("host_idle_ratio", **tables) == pytest.approx(0.2)
@@ -162,13 +155,11 @@ def test_work_in_flight_on_a_cpu() -> None:
         measured("host_busy", gpu_intervals=intervals([(0, 10)]))
 
 
-SAMPLES = pd.DataFrame(
-    {
-        "time": [0, 100, 150, 190, 400],
-        "cpu": pd.array([9.0, 1.0, 2.0, 1.5, 9.0], dtype="Float64"),
-        "memory": pd.array([10, 50, None, 40, 20], dtype="Int64"),
-        "target": True,
-    }
+SAMPLES = table(
+    "time cpu memory",
+    *((0, 9.0, 10), (100, 1.0, 50), (150, 2.0, None), (190, 1.5, 40), (400, 9.0, 20)),
+    unit=1,
+    target=True,
 )
 
 
@@ -183,7 +174,7 @@ def test_cpu_and_memory_by_samples() -> None:
 
 
 def test_cpu_time_over_the_time_recorded() -> None:
-    samples = spread(4, weight=pd.array([SECOND, None, 2 * SECOND, SECOND], dtype="Int64"))
+    samples = spread(4, weight=[SECOND, None, 2 * SECOND, SECOND])
     samples["target"] = [True, True, True, False]
     assert measured("cpu_time", cpu_profile=samples) == 3 * SECOND
     lasted = Provenance(duration=1.5)

@@ -3,12 +3,11 @@
 import pandas as pd
 import pytest
 
-from analysed import measured, phases
+from analysed import measured, phases, table
 from tracekit.analysis.inject import Unavailable
 
 Note = tuple[str, str, int | None, str]
-STEPS = pd.DataFrame({"phase": ["warm-up", "steady", "steady"], "start": [0, 10, 20]})
-STEPS = STEPS.assign(duration=5)
+STEPS = table("phase start", ("warm-up", 0), ("steady", 10), ("steady", 20), duration=5)
 NOTES: list[Note] = [
     ("baseline", "mlx_active", None, "MLX is not loaded"),
     ("prepare", "mlx_active", 1000, ""),
@@ -22,17 +21,15 @@ UNKNOWN: list[Note] = [(phase, what, None, "MLX is not loaded") for phase, what,
 
 
 def profile(notes: list[Note]) -> pd.DataFrame:
-    frame = pd.DataFrame(notes, columns=["phase", "what", "bytes", "reason"])
-    frame["bytes"] = pd.array([bytes_ for *_, bytes_, _ in notes], dtype="Int64")
+    frame = table("phase what bytes reason", *notes).astype({"bytes": "Int64"})
     return frame.assign(time=range(len(notes)))
 
 
 def test_growth_is_from_the_note_before_the_steady_phase_for_each_step() -> None:
-    known = {"memory_profile": profile(NOTES), "steps": STEPS}
-    assert measured("mlx_memory_peak", **known) == 2500
-    assert measured("memory_growth", **known) == 200
-    back = profile([*NOTES[:-2], ("steady", "mlx_active", 1000, "")])
-    assert measured("memory_growth", memory_profile=back, steps=STEPS) == -100
+    assert measured("mlx_memory_peak", memory_profile=profile(NOTES), steps=STEPS) == 2500
+    for last, growth in ((1600, 200), (1000, -100)):
+        notes = profile([*NOTES[:-2], ("steady", "mlx_active", last, "")])
+        assert measured("memory_growth", memory_profile=notes, steps=STEPS) == growth
 
 
 @pytest.mark.parametrize(
@@ -56,12 +53,8 @@ def test_what_was_not_noted_is_said(
 NAMES = ("gpu_clock_p50", "gpu_clock_min", "gpu_power_p50", "thermal_pressure_worst")
 
 
-def gauges(*rows: tuple[int, str, float], source: str = "powermetrics") -> pd.DataFrame:
-    frame = pd.DataFrame(list(rows), columns=["time", "name", "value"]).assign(source=source)
-    return frame.astype({"name": "string", "source": "string"})
-
-
-READ = gauges(
+READ = table(
+    "time name value",
     (0, "gpu_clock", 444e6),
     (1_000, "gpu_clock", 1.4e9),
     (1_500, "gpu_clock", 1.2e9),
@@ -71,6 +64,8 @@ READ = gauges(
     (1_000, "thermal_pressure", 0),
     (1_500, "thermal_pressure", 2),
     (9_000, "thermal_pressure", 4),
+    unit=1,
+    source="powermetrics",
 )
 
 

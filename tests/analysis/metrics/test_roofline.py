@@ -1,34 +1,52 @@
-"""What the chip allows a step, and what was reached of it."""
+"""What the chip allows a step, what was reached of it, and what its counters say."""
 
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from analysed import intervals
-from counter_runs import M1_MAX, M3_MAX, MS, given, measured, model, steady
+from analysed import (
+    M1_MAX,
+    M3_MAX,
+    MS,
+    UNKNOWN,
+    given,
+    intervals,
+    measured,
+    model,
+    samples,
+    steady,
+    table,
+)
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.metrics import METRICS
+from tracekit.base.recording import Provenance
 
 # 16 sequences of 1024 tokens, 16 q and 8 kv heads of 128 halves.
 PAGED = {"bytes_unique": 67_174_464, "bytes_written": 65_536, "flops": 134_217_728}
-STEPS = pd.DataFrame(
-    [
-        (0, 9 * MS, "warm-up"),
-        (10 * MS, 200_000, "steady"),
-        (11 * MS, 210_000, "steady"),
-        (12 * MS, 220_000, "steady"),
-    ],
-    columns=["start", "duration", "phase"],
+STEPS = table(
+    "start duration phase",
+    (0, 9_000, "warm-up"),
+    (10_000, 200, "steady"),
+    (11_000, 210, "steady"),
+    (12_000, 220, "steady"),
+    unit=1_000,
 )
 
 
-def value(name: str, machine: dict[str, Any] = M1_MAX, **changes: Any) -> Any:
+def value(name: str, machine: Provenance = M1_MAX, **changes: Any) -> Any:
     """Return a metric of literal steps, or the reason why there is none."""
     row = {"backend": "metal", **PAGED}
     row |= {key: changes.pop(key) for key in list(changes) if key in row}
     tables = {"steps": STEPS, "step_models": pd.DataFrame([row]), **changes}
-    found = measured(name, given(machine, **tables))
-    return found.reason or found.value
+    try:
+        return measured(name, provenance=machine, **tables)
+    except Unavailable as reason:
+        return str(reason)
+
+
+def machine(**facts: Any) -> Provenance:
+    return Provenance(machine={**M3_MAX.machine, **facts})
 
 
 def test_a_step_takes_its_bytes_or_its_operations() -> None:
@@ -45,18 +63,17 @@ def test_the_share_is_that_of_the_median_step_or_of_the_time_the_gpu_ran() -> No
     ran = [(5 * MS, 900_000), *((at * MS, 180_000) for at in (10, 11, 12))]
     share = value("bandwidth_share_busy", gpu_intervals=intervals(ran))
     assert share == pytest.approx(168_100 / 180_000)
-    quick = STEPS.assign(duration=50_000)
     resident = "cache-resident: 1,345 GB/s is more than the 400 GB/s"
-    assert resident in value("bandwidth_share", steps=quick)
+    assert resident in value("bandwidth_share", steps=STEPS.assign(duration=50_000))
 
 
 @pytest.mark.parametrize("name", ["step_bound", "bandwidth_share"])
 @pytest.mark.parametrize(
-    ("machine", "changes", "reason"),
+    ("of", "changes", "reason"),
     [
-        ({}, {}, "does not say which chip it was made on"),
-        ({**M3_MAX, "gpu_cores": None}, {}, "how many this one has is not known"),
-        ({"chip": "Apple M5 Ultra", "gpu_cores": 80}, {}, "contradict each other"),
+        (UNKNOWN, {}, "does not say which chip it was made on"),
+        (machine(gpu_cores=None), {}, "how many this one has is not known"),
+        (machine(chip="Apple M5 Ultra", gpu_cores=80), {}, "contradict each other"),
         (M1_MAX, {"backend": "cpu"}, "what bandwidth a CPU reaches nobody publishes"),
         (M1_MAX, {"step_models": model(1).iloc[:0]}, "does not say what a step does"),
         (M1_MAX, {"step_models": pd.concat([model(1), model(2)])}, "several variants"),
@@ -64,23 +81,18 @@ def test_the_share_is_that_of_the_median_step_or_of_the_time_the_gpu_ran() -> No
     ],
 )
 def test_what_cannot_be_known_says_why(
-    name: str, machine: dict[str, Any], changes: dict[str, Any], reason: str
+    name: str, of: Provenance, changes: dict[str, Any], reason: str
 ) -> None:
-    assert reason in value(name, machine, **changes)
+    assert reason in value(name, of, **changes)
     work = intervals([(number * MS, MS) for number in range(10, 13)])
-    assert reason in value("bandwidth_share_busy", machine, **changes, gpu_intervals=work)
+    assert reason in value("bandwidth_share_busy", of, **changes, gpu_intervals=work)
 
 
-@pytest.mark.parametrize(
-    ("clock", "ran", "reason"),
-    [("gpu", [(0, MS)], "have no interval of the target"), ("host", [(0, MS)], "ran on the CPU")],
-)
-def test_time_of_other_work_is_no_time_of_the_steps(
-    clock: str, ran: list[tuple[int, int]], reason: str
-) -> None:
-    assert reason in value("bandwidth_share_busy", gpu_intervals=intervals(ran, clock=clock))
-    cold = STEPS[STEPS["phase"] == "warm-up"]
-    assert "no step in its steady phase" in value("bandwidth_share", steps=cold)
+def test_time_of_other_work_is_no_time_of_the_steps() -> None:
+    for clock, reason in (("gpu", "have no interval of the target"), ("host", "ran on the CPU")):
+        work = intervals([(0, MS)], clock=clock)
+        assert reason in value("bandwidth_share_busy", gpu_intervals=work)
+    assert "no step in its steady phase" in value("bandwidth_share", steps=STEPS[:1])
 
 
 def test_the_roof_is_of_all_steady_steps() -> None:
@@ -99,19 +111,60 @@ def test_the_roof_is_of_all_steady_steps() -> None:
         given(M1_MAX, gpu_intervals=work)["steady_roof"]
 
 
+M3 = machine(chip="Apple M3", gpu_cores=10)
+
+
 @pytest.mark.parametrize(
-    ("flops", "machine", "by_memory"),
+    ("flops", "of", "by_memory"),
     [
         (26_000_000, M1_MAX, True),  # the ridge of an M1 Max is 26.5
         (27_000_000, M1_MAX, False),
         (0, M1_MAX, None),
-        (19_000_000, {"chip": "Apple M3", "gpu_cores": 10}, True),  # its rate nobody states
-        (21_000_000, {"chip": "Apple M3", "gpu_cores": 10}, False),
+        (19_000_000, M3, True),  # its rate nobody states
+        (21_000_000, M3, False),
     ],
 )
 def test_memory_bounds_by_operations_a_byte(
-    flops: int, machine: dict[str, Any], *, by_memory: bool | None
+    flops: int, of: Provenance, *, by_memory: bool | None
 ) -> None:
     tables = {"gpu_intervals": intervals([(0, 10 * MS)]), **steady()}
-    roof = given(machine, step_models=model(1_000_000, flops), **tables)["steady_roof"]
+    roof = given(of, step_models=model(1_000_000, flops), **tables)["steady_roof"]
     assert roof.by_memory is by_memory
+
+
+PERCENT = samples(
+    {
+        "Compute Occupancy": 26.3,
+        "ALU Utilization": 43.0,
+        "ALU Limiter": 49.2,
+        "MMU Limiter": 60.0,
+        "GPU Read Bandwidth": 71.0,
+        "GPU Write Bandwidth": 3.0,
+    }
+)
+GIGABYTES = samples({"GPU Read Bandwidth": 305.8}, percentage=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "counters", "expected"),
+    [
+        ("compute_occupancy", PERCENT, 0.263),
+        ("alu_utilization", PERCENT, 0.43),
+        ("top_limiter", PERCENT, 0.60),
+        ("gpu_read_bandwidth_share", PERCENT, 0.71),
+        ("gpu_write_bandwidth_share", PERCENT, 0.03),
+        ("gpu_read_bandwidth", GIGABYTES, 305.8),
+        ("gpu_read_bandwidth_share", GIGABYTES, "does not count GPU Read"),
+        ("gpu_write_bandwidth", PERCENT, "in percent"),
+    ],
+)
+def test_a_counter_is_measured_in_the_unit_in_which_the_chip_counts(
+    name: str, counters: pd.DataFrame, expected: float | str
+) -> None:
+    work = intervals([(0, 20 * MS)])
+    found = value(name, steps=None, gpu_counters=counters, gpu_intervals=work)
+    if isinstance(expected, str):
+        assert expected in found
+    else:
+        assert found == pytest.approx(expected)
+    assert METRICS[name].unit == ("GB/s" if name.endswith("bandwidth") else "ratio")

@@ -1,26 +1,17 @@
 """How fast the workload went by its own marks, how even its steps are, what they cost."""
 
-from collections.abc import Callable
-
 import pandas as pd
 import pytest
 
-from analysed import handed_over, intervals, measured, row_of_steps
-from counter_runs import given, steady
-from counter_runs import measured as of_run
+from analysed import MS, handed_over, intervals, measured, named, row_of_steps, steady, table
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.metrics import METRICS
 
-Make = Callable[..., pd.DataFrame]
-MS = 1_000_000
 US = 1_000
 
 
 def steps(*rows: tuple[int, int, str, int, str | None]) -> pd.DataFrame:
-    """Make `steps` of (start, duration, phase, tokens, variant); ms."""
-    names = ["start", "duration", "phase", "tokens", "variant"]
-    frame = pd.DataFrame(list(rows), columns=names)
-    times = frame[["start", "duration"]].astype("int64") * MS
-    return frame.assign(**times).astype({"variant": "string"})
+    return table("start duration phase tokens variant", *rows)
 
 
 WARM = (0, 900, "warm-up", 16, None)
@@ -32,8 +23,7 @@ SERVED = steps(
     (700, 100, "steady", 16, None),
     (800, 200, "steady", 0, "idle"),
 )
-NOTES = pd.DataFrame({"start": [900, 1_100, 1_160], "duration": [90, 50, 10]}) * MS
-NOTES["name"] = ["reference", "reference", "admit"]
+NOTES = named(("reference", 900, 90), ("reference", 1_100, 50), ("admit", 1_160, 10))
 MODEL = pd.DataFrame({"bytes_unique": [3_000_000], "bytes_written": [1_000_000]})
 
 
@@ -106,8 +96,7 @@ def test_depth_and_readbacks() -> None:
     rows = [(at, at + 100, at + 100, at + 900, at + 900) for at in range(0, 4_000, 1_000)]
     tables = handed_over(rows)
     tables["steps"] = row_of_steps([2_000 * US] * 2)
-    lasts = int((tables["gpu_intervals"]["start"] + tables["gpu_intervals"]["duration"]).max())
-    window = pd.DataFrame({"name": ["steady"], "start": [0], "duration": [lasts + 100 * US]})
+    window = named(("steady", 0, 4_000), unit=US)
     assert measured("queue_depth_mean", **tables, phases=window) == pytest.approx(3_200 / 4_000)
     assert measured("readbacks_per_step", **tables, phases=window) == 1.5
 
@@ -128,12 +117,10 @@ def test_the_ceiling_is_tokens_over_the_union_of_the_work(
     tables = steady()
     warm = tables["steps"].assign(phase="warm-up", tokens=1_000)
     tables["steps"] = pd.concat([warm, tables["steps"]], ignore_index=True)
-    known = given(gpu_intervals=intervals(rows), **tables)
-    found = of_run("kernel_ceiling", known)
-    assert (found.value, found.unit) == (pytest.approx(ceiling), "tokens/s")
-    reached = of_run("tokens_per_second", known).value
-    assert reached is not None
-    assert reached <= ceiling * 1.000001
+    tables["gpu_intervals"] = intervals(rows)
+    assert measured("kernel_ceiling", **tables) == pytest.approx(ceiling)
+    assert measured("tokens_per_second", **tables) <= ceiling * 1.000001
+    assert METRICS["kernel_ceiling"].unit == "tokens/s"
 
 
 @pytest.mark.parametrize(
@@ -149,5 +136,5 @@ def test_the_ceiling_is_tokens_over_the_union_of_the_work(
 def test_without_work_or_tokens_there_is_no_ceiling(
     tokens: int | None, work: list[tuple[int, int]], reason: str
 ) -> None:
-    known = given(gpu_intervals=intervals(work), **steady(tokens=tokens))
-    assert reason in of_run("kernel_ceiling", known).reason
+    with pytest.raises(Unavailable, match=reason):
+        measured("kernel_ceiling", gpu_intervals=intervals(work), **steady(tokens=tokens))

@@ -1,4 +1,4 @@
-"""Sums over gaps, the windows to show, and what to do about the causes."""
+"""Sums over gaps, the windows to show, what samples of threads tell, and what to do about it."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from analysed import table
 from tracekit.analysis.idle.gaps import (
     by_cause,
     gaps_in,
@@ -16,17 +17,17 @@ from tracekit.analysis.idle.gaps import (
 )
 from tracekit.analysis.idle.levers import Habits, advice, lever
 from tracekit.analysis.idle.pieces import CAUSES, Cause, State
+from tracekit.analysis.idle.samples import host_words, other_thread, sampled
 from tracekit.analysis.rule import Evidence
 
-GAPS = pd.DataFrame(
-    [
-        (0, 60, 0, "after-wait", "after-wait", "admit"),
-        (60, 40, 0, "after-wait", "driver", "driver"),
-        (200, 500, 1, "queued", "late-start", ""),
-        (700, 50, 1, "queued", "other-process", "admit"),
-        (900, 30, 2, "unknown", "unattributed", "retire"),
-    ],
-    columns=["start", "duration", "gap", "state", "cause", "during"],
+GAPS = table(
+    "start duration gap state cause during",
+    (0, 60, 0, "after-wait", "after-wait", "admit"),
+    (60, 40, 0, "after-wait", "driver", "driver"),
+    (200, 500, 1, "queued", "late-start", ""),
+    (700, 50, 1, "queued", "other-process", "admit"),
+    (900, 30, 2, "unknown", "unattributed", "retire"),
+    unit=1,
 )
 
 
@@ -105,3 +106,50 @@ def test_more_in_flight_is_advised_only_where_the_queue_ran_empty() -> None:
     for cause in Cause:
         assert ("command buffer in flight" in lever(cause, ALL)) == (cause is WAIT)
         assert advice({cause: 1}, Habits())
+
+
+@pytest.mark.parametrize(
+    ("rows", "known", "words"),
+    [
+        ([("main", "f", 19)], False, ""),
+        ([("main", "f", 20)], True, " Meanwhile, of 20 samples of main, 100.0 % in f."),
+        ([("main", "", 20)], False, " Meanwhile main ran, by 20 samples; their functions have"),
+        ([("main", "", 1), ("main", "f", 19)], False, " Meanwhile, of 20 samples of main, 95.0 %"),
+        (
+            [("b", "g", 15), ("a", "f", 10), ("a", "h", 9), ("a", "i", 1)],
+            True,
+            " Meanwhile, of 20 samples of a, 50.0 % in f and 45.0 % in h.",
+        ),
+    ],
+)
+def test_twenty_samples_of_the_busiest_thread_tell_what_the_host_did(
+    rows: list[tuple[str, str, int]], words: str, *, known: bool
+) -> None:
+    meanwhile = pd.DataFrame(rows, columns=["thread", "function", "samples"])
+    assert sampled(meanwhile) == known
+    assert host_words(meanwhile).startswith(words)
+    assert bool(host_words(meanwhile)) == bool(words)
+    assert (sampled(None), host_words(None), host_words(meanwhile[:0])) == (False, "", "")
+
+
+@pytest.mark.parametrize(
+    ("number", "weight", "tid", "at_work"),
+    [
+        (20, 0.51, 2, True),
+        (20, 0.5, 2, False),  # half of the time in which committed work waits
+        (19, 0.9, 2, False),
+        (20, 0.9, 1, False),  # the thread that commits
+    ],
+)
+def test_a_thread_that_commits_nothing_is_at_work_while_starts_are_late(
+    number: int, weight: float, tid: int, *, at_work: bool
+) -> None:
+    gaps = table("start duration cause", (0, 20, "late-start"), (30, 9, "driver"), unit=1_000)
+    cells = {"target": True, "weight": round(weight * 20_000 / number)}
+    inside = [(at, tid) for at in range(number)]
+    beside = [(at + 30, 3) for at in range(number)]  # in another gap
+    every = table("time tid", *inside, *beside, unit=1_000, **cells)
+    sent = pd.DataFrame({"tid": [1, 2], "target": [True, False]})
+    assert other_thread(gaps, every, sent) == at_work
+    assert not other_thread(gaps, None, sent)
+    assert not other_thread(gaps, every, sent.drop(columns="tid"))
