@@ -6,8 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysed import intervals, phases
-from counter_runs import M1_MAX, M3_MAX, MS, given, samples
+from analysed import M1_MAX, M3_MAX, MS, given, intervals, phases, samples
 from tracekit.analysis.counters import Group, Kind, Meaning, bandwidth, extremes, meaning
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Evidence
@@ -32,24 +31,22 @@ M1 = (
 ).split(", ")
 
 
-@pytest.mark.parametrize("name", [*M3, *M1])
-def test_counters_of_both_sets_mean_something(name: str) -> None:
-    known = meaning(name)
-    assert known is not None
-    assert (known.kind is Kind.LIMITER) is name.endswith("Limiter")
-    assert (known.kind is Kind.UTILIZATION) is name.endswith("Utilization")
-    assert (known.kind is Kind.BANDWIDTH) is name.endswith("Bandwidth")
+def test_counters_of_both_sets_mean_something() -> None:
+    for name in [*M3, *M1]:
+        known = meaning(name)
+        assert known is not None, name
+        kinds = Kind.LIMITER, Kind.UTILIZATION, Kind.BANDWIDTH
+        for kind, word in zip(kinds, ("Limiter", "Utilization", "Bandwidth"), strict=True):
+            assert (known.kind is kind) is name.endswith(word), name
+    assert {found.group for name in [*M1, *M3] if (found := meaning(name))} == set(Group)
+    assert meaning("F16 Limiter") == Meaning(Kind.LIMITER, Group.ARITHMETIC, "F16")
+    assert meaning("GPU Read Bandwidth") == Meaning(Kind.BANDWIDTH, Group.MEMORY, "read")
+    for name in ("RT Unit Active", "Top Performance Limiter", "Partial Renders", "", "Limiter"):
+        assert meaning(name) is None  # no load of a unit
 
 
 @pytest.mark.parametrize(
-    "name", ["RT Unit Active", "Top Performance Limiter", "Partial Renders", "", "Limiter"]
-)
-def test_what_is_no_load_of_a_unit_means_nothing(name: str) -> None:
-    assert meaning(name) is None
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
+    ("name", "other"),
     [
         ("Kernel Occupancy", "Compute Occupancy"),
         ("Last Level Cache Limiter", "GPU Last Level Cache Limiter"),
@@ -58,25 +55,19 @@ def test_what_is_no_load_of_a_unit_means_nothing(name: str) -> None:
         ("ALU Limiter", "  alu  limiter "),
     ],
 )
-def test_names_of_one_thing_mean_the_same(one: str, other: str) -> None:
-    assert meaning(one) == meaning(other) is not None
-
-
-def test_a_meaning_has_kind_group_and_unit() -> None:
-    assert meaning("F16 Limiter") == Meaning(Kind.LIMITER, Group.ARITHMETIC, "F16")
-    assert meaning("GPU Read Bandwidth") == Meaning(Kind.BANDWIDTH, Group.MEMORY, "read")
-
-
-def test_every_group_has_a_counter() -> None:
-    assert {found.group for name in [*M1, *M3] if (found := meaning(name))} == set(Group)
+def test_names_of_one_thing_mean_the_same(name: str, other: str) -> None:
+    assert meaning(name) == meaning(other) is not None
 
 
 ALU = "ALU Limiter"
 
 
-def share(known: dict[str, pd.DataFrame], counter: str = ALU) -> float:
-    means = given(**known)["counter_means"].set_index("counter")
-    return float(means.loc[counter, "share"])
+WORK = intervals([(0, 20 * MS)])
+
+
+def share(counters: pd.DataFrame, work: pd.DataFrame = WORK) -> float:
+    means = given(gpu_counters=counters, gpu_intervals=work)["counter_means"]
+    return float(means.set_index("counter").loc[ALU, "share"])
 
 
 def test_samples_between_the_targets_work_do_not_count() -> None:
@@ -84,7 +75,7 @@ def test_samples_between_the_targets_work_do_not_count() -> None:
     inside = samples({ALU: 80.0})
     outside = samples({ALU: 2.0}, start=600_000)
     both = pd.concat([inside, outside], ignore_index=True)
-    assert share({"gpu_counters": both, "gpu_intervals": work}) == pytest.approx(0.8)
+    assert share(both, work) == pytest.approx(0.8)
     kept = given(gpu_counters=both, gpu_intervals=work)["counter_samples"]
     assert kept["start"].tolist() == inside["start"].tolist()
 
@@ -94,7 +85,7 @@ def test_a_sample_weighs_as_much_of_it_as_the_work_covers() -> None:
     full = samples({ALU: 20.0}, count=10, every=MS)
     partly = samples({ALU: 90.0}, count=10, every=0, start=10 * MS)  # 60 of 100 µs
     both = pd.concat([full, partly], ignore_index=True)
-    found = share({"gpu_counters": both, "gpu_intervals": work})
+    found = share(both, work)
     assert found == pytest.approx((0.2 * 100 + 0.9 * 60) / 160)
 
 
@@ -114,17 +105,14 @@ def test_samples_that_are_mostly_idle_are_left_out() -> None:
 
 
 def test_raw_samples_without_a_length_are_moments() -> None:
-    work = intervals([(0, 20 * MS)])
-    assert share(
-        {"gpu_counters": samples({ALU: 40.0}, length=None), "gpu_intervals": work}
-    ) == pytest.approx(0.4)
+    assert share(samples({ALU: 40.0}, length=None)) == pytest.approx(0.4)
 
 
 def test_a_few_samples_that_others_share_are_left_out() -> None:
     work = intervals([(0, 20 * MS)], others=[(0, 1_500_000)])  # the first two samples
     shared, alone = samples({ALU: 99.0}, count=2), samples({ALU: 30.0}, count=18, start=2 * MS)
     both = pd.concat([shared, alone], ignore_index=True)
-    assert share({"gpu_counters": both, "gpu_intervals": work}) == pytest.approx(0.3)
+    assert share(both, work) == pytest.approx(0.3)
 
 
 def test_where_others_used_the_gpu_most_of_the_time_nothing_is_known() -> None:
@@ -143,26 +131,20 @@ def test_where_others_used_the_gpu_most_of_the_time_nothing_is_known() -> None:
 def test_values_that_cannot_be_percentages_are_left_out(odd: float | None, kept: int) -> None:
     table = samples({ALU: 50.0})
     table.loc[3, "value"] = odd
-    known = {"gpu_counters": table, "gpu_intervals": intervals([(0, 20 * MS)])}
-    assert share(known) == pytest.approx(
-        (0.5 * 19 + ((odd or 0) / 100 if kept == 20 else 0.5)) / 20
-    )
-    assert given(**known)["counter_means"]["samples"].tolist() == [kept]
-    assert share({**known, "gpu_counters": samples({ALU: 100.08})}) == 1.0
+    odds = (odd or 0) / 100 if kept == 20 else 0.5
+    assert share(table) == pytest.approx((0.5 * 19 + odds) / 20)
+    means = given(gpu_counters=table, gpu_intervals=WORK)["counter_means"]
+    assert means["samples"].tolist() == [kept]
+    assert share(samples({ALU: 100.08})) == 1.0
 
 
-def test_what_the_trace_does_not_count_in_percent_has_no_share() -> None:
-    work = intervals([(0, 20 * MS)])
+def test_the_trace_or_else_the_name_tells_a_percentage() -> None:
     table = samples({ALU: 7.0, "GPU Read Bandwidth": 305.8}, percentage=False)
-    means = given(gpu_counters=table, gpu_intervals=work)["counter_means"]
+    means = given(gpu_counters=table, gpu_intervals=WORK)["counter_means"]
     assert means["share"].isna().all()
     assert means["mean"].tolist() == pytest.approx([7.0, 305.8])
-
-
-def test_where_the_trace_says_nothing_the_name_tells_a_percentage() -> None:
-    work = intervals([(0, 20 * MS)])
     table = samples({ALU: 7.0, "GPU Read Bandwidth": 30.0}, percentage=None)
-    means = given(gpu_counters=table, gpu_intervals=work)["counter_means"].set_index("counter")
+    means = given(gpu_counters=table, gpu_intervals=WORK)["counter_means"].set_index("counter")
     assert means.loc[ALU, "share"] == pytest.approx(0.07)
     assert "GPU Read Bandwidth" not in means.index  # in percent on some chips, GB/s on others
 
@@ -170,26 +152,22 @@ def test_where_the_trace_says_nothing_the_name_tells_a_percentage() -> None:
 @pytest.mark.parametrize(
     ("table", "reason"),
     [
-        pytest.param(None, "no counter samples", id="no-table"),
-        pytest.param(samples({}), "no counter samples", id="no-rows"),
-        pytest.param(samples({"RT Unit Active": 0.0}), "only RT Unit Active", id="ray-tracing"),
+        (None, "no counter samples"),
+        (samples({}), "no counter samples"),
+        (samples({"RT Unit Active": 0.0}), "only RT Unit Active"),
     ],
 )
 def test_what_is_missing_is_said_with_how_to_get_it(
     table: pd.DataFrame | None, reason: str
 ) -> None:
-    known = {"gpu_intervals": intervals([(0, 20 * MS)])}
-    if table is not None:
-        known["gpu_counters"] = table
-    with pytest.raises(Unavailable, match=reason) as raised:
-        given(**known)["counter_means"]
-    assert "--counters on" in str(raised.value)
+    with pytest.raises(Unavailable, match=rf"{reason}.*--counters on"):
+        given(gpu_intervals=WORK, gpu_counters=table)["counter_means"]
 
 
 @pytest.mark.parametrize(("count", "value"), [(9, 50.0), (20, 1e9)])
 def test_too_few_samples_that_make_sense_have_no_mean(count: int, value: float) -> None:
     table = samples({ALU: value, "Frobs": 1.0}, count=count)
-    known = given(gpu_counters=table, gpu_intervals=intervals([(0, 20 * MS)]))
+    known = given(gpu_counters=table, gpu_intervals=WORK)
     with pytest.raises(Unavailable, match=rf"has 10 samples .* such as ALU Limiter \({count}\)"):
         known["counter_means"]
 
@@ -197,7 +175,7 @@ def test_too_few_samples_that_make_sense_have_no_mean(count: int, value: float) 
 def test_counters_of_no_known_meaning_are_named_by_their_samples() -> None:
     counts = {"Boing": 2, "Clank": 3, "Ding": 4, "Frobs": 10, "Glurp": 5, "Hiss": 12}
     table = pd.concat([samples({name: 1.0}, count=count) for name, count in counts.items()])
-    known = given(gpu_counters=table, gpu_intervals=intervals([(0, 20 * MS)]))
+    known = given(gpu_counters=table, gpu_intervals=WORK)
     with pytest.raises(Unavailable) as raised:
         known["counter_means"]
     words = "such as Hiss (12), Frobs (10), Glurp (5), Ding (4), Clank (3). Record steady work for "
@@ -208,7 +186,7 @@ def test_extremes_are_windows_with_their_value() -> None:
     table = samples({ALU: 50.0, "MMU Limiter": 99.0})
     table.loc[4, "value"] = 90.0  # the third sample of the ALU limiter
     table.loc[8, "value"] = 10.0  # the fifth
-    known = given(gpu_counters=table, gpu_intervals=intervals([(0, 20 * MS)]))["counter_samples"]
+    known = given(gpu_counters=table, gpu_intervals=WORK)["counter_samples"]
     assert extremes(known, ALU)[0] == Evidence(
         "gpu_counters", 2 * MS, 2 * MS + 100_000, "ALU Limiter 90.0 %"
     )
@@ -217,16 +195,16 @@ def test_extremes_are_windows_with_their_value() -> None:
 
 
 def test_extremes_of_a_bandwidth_are_reported_as_the_trace_counts_it() -> None:
-    reads, work = "GPU Read Bandwidth", intervals([(0, 20 * MS)])
+    reads = "GPU Read Bandwidth"
     for percentage, note in ((True, f"{reads} 30.0 %"), (False, f"{reads} 30 GB/s")):
         table = samples({reads: 30.0}, percentage=percentage)
-        known = given(gpu_counters=table, gpu_intervals=work)["counter_samples"]
+        known = given(gpu_counters=table, gpu_intervals=WORK)["counter_samples"]
         assert {one.note for one in extremes(known, reads)} == {note}
 
 
 def made(values: Mapping[str, float], gigabytes: Mapping[str, float] | None = None) -> Any:
     table = pd.concat([samples(values), samples(gigabytes or {}, percentage=False)])
-    return given(M3_MAX, gpu_counters=table, gpu_intervals=intervals([(0, 20 * MS)]))
+    return given(M3_MAX, gpu_counters=table, gpu_intervals=WORK)
 
 
 def test_each_part_is_reported_by_its_highest_counter() -> None:
@@ -252,9 +230,13 @@ def test_bandwidth_is_a_share_of_what_the_chip_has() -> None:
     assert found.words == "GPU Read Bandwidth + GPU Write Bandwidth was 68.0 %"
     counted = {"GPU Bandwidth": 300.0, "GPU Read Bandwidth": 296.0, "GPU Write Bandwidth": 4.0}
     table = made({"ALU Limiter": 1.0}, counted)["counter_means"]
-    for machine, share in ((M3_MAX, pytest.approx(0.75)), ({}, None), ({"chip": "Apple M9"}, None)):
+    for machine, share in (
+        (M3_MAX.machine, pytest.approx(0.75)),
+        ({}, None),
+        ({"chip": "Apple M9"}, None),
+    ):
         found = bandwidth(table, machine)
         assert (found and found.share) == share
-    most = bandwidth(made({}, {"GPU Bandwidth": 900.0})["counter_means"], M1_MAX)
+    most = bandwidth(made({}, {"GPU Bandwidth": 900.0})["counter_means"], M1_MAX.machine)
     assert most is not None
     assert most.share == 1.0

@@ -1,23 +1,79 @@
-"""What is given beside the tables of a recording: what is made of them, and what exports lack."""
+"""Functions get the tables that they name: recorded ones, and what is made of them."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from analysed import intervals
+from analysed import TARGETS, intervals
 from tracekit.analysis import given
 from tracekit.analysis.analyze import analyze, used_tables
 from tracekit.analysis.given import GIVEN, Given, recorded_tables, remarks_table, settings_table
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import ON_THE_CPU, Unavailable, absence, inject, thresholds
 from tracekit.analysis.result import Status
 from tracekit.analysis.rule import Severity
-from tracekit.base.recording import Process, Provenance
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.recording import Provenance
 from tracekit.tables.tables import Tables
 
-Make = Callable[..., pd.DataFrame]
-OURS = Provenance(targets=(Process(4711, "python3"),))
+A = pd.DataFrame({"start": [1]})
+B = pd.DataFrame({"start": [2]})
+
+
+def both(a: pd.DataFrame, b: pd.DataFrame | None, *, limit: float = 0.5) -> Iterator[object]:
+    yield a
+    yield b
+    yield limit
+
+
+def test_tables_come_by_name_and_what_may_be_missing_is_none() -> None:
+    first, second, limit = inject(both, {"a": A, "b": B}, {"limit": 0.1})
+    assert (first is A, second is B, limit) == (True, True, 0.1)
+    _, second, limit = inject(both, {"a": A})
+    assert (second, limit) == (None, 0.5)
+    assert thresholds(both) == {"limit": 0.5}
+
+
+def test_a_table_that_must_be_there_makes_it_unavailable() -> None:
+    with pytest.raises(Unavailable, match="no table a, which comes from nowhere"):
+        inject(both, {"b": B})
+
+
+def test_a_missing_table_is_said_in_words_of_who_would_have_made_it() -> None:
+    assert "program tells nothing of the kind" in absence("steps", {})
+    assert absence("gpu_intervals", {}).endswith("which comes from metal-gpu-intervals.")
+
+
+def test_what_only_a_gpu_has_is_not_missed_in_a_recording_of_a_cpu() -> None:
+    on_a_cpu = {"gpu_intervals": pd.DataFrame({"clock": ["host"]})}
+    assert absence("driver_events", on_a_cpu) == ON_THE_CPU
+    assert absence("cpu_profile", on_a_cpu).endswith("which comes from time-profile.")
+    on_a_gpu = {"gpu_intervals": pd.DataFrame({"clock": ["gpu"]})}
+    assert "no table driver_events" in absence("driver_events", on_a_gpu)
+
+
+def test_an_unknown_threshold_is_named_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="no threshold 'most'") as error:
+        inject(both, {"a": A}, {"most": 1})
+    assert error.value.hint == "There are: limit."
+
+
+class Unreadable(dict[str, pd.DataFrame]):
+    """Tables of which one cannot be read."""
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name == "a":
+            raise InputError("a.xml holds 2 tables.")
+        return super().__getitem__(name)
+
+
+def test_a_table_that_cannot_be_read_makes_it_unavailable() -> None:
+    with pytest.raises(Unavailable, match=r"a\.xml holds 2 tables\."):
+        inject(both, Unreadable(a=A, b=B))
+
+
+OURS = Provenance(targets=TARGETS)
 
 
 def doubled(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> pd.DataFrame:
@@ -42,7 +98,7 @@ def test_what_the_provenance_tells_is_asked_for_like_a_table() -> None:
     tables = Given({}, OURS)
     assert {"targets", "machine"} <= set(tables)
     assert len(tables) == len(list(tables))
-    assert tables["targets"] == (Process(4711, "python3"),)
+    assert tables["targets"] == TARGETS
     assert tables["machine"] == {}
 
 
@@ -146,13 +202,11 @@ def test_a_result_tells_of_damage_and_of_columns_that_are_not_there(tmp_path: Pa
     result = analyze(Tables(tmp_path, frozenset({4711})), Provenance())
     listed = {one.rule: one for one in result.findings}
     assert set(listed) == {"capture-truncated", "schema-drift"}
-    assert listed["capture-truncated"].severity is Severity.ERROR
-    assert "is damaged after row 2" in listed["capture-truncated"].message
-    assert listed["schema-drift"].severity is Severity.WARNING
-    assert (
-        "lacks end, is-induced, track-label, narrative, so that" in listed["schema-drift"].message
-    )
-    assert "induced" in listed["schema-drift"].message.partition("so that")[2]
+    cut, drift = listed["capture-truncated"], listed["schema-drift"]
+    assert (cut.severity, drift.severity) == (Severity.ERROR, Severity.WARNING)
+    assert "is damaged after row 2" in cut.message
+    assert "lacks end, is-induced, track-label, narrative, so that" in drift.message
+    assert "induced" in drift.message.partition("so that")[2]
 
 
 def test_a_whole_export_of_known_columns_is_passed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from analysed import table
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.machine import below_best, clock, held_state
@@ -10,39 +11,17 @@ from tracekit.analysis.machine import below_best, clock, held_state
 WINDOW = Window(0, 100, "the steady window")
 
 
-def states(*rows: tuple[int, int | None, str | None], induced: bool | None = False) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "start": [start for start, _, _ in rows],
-            "duration": pd.array([length for _, length, _ in rows], dtype="Int64"),
-            "state": pd.array([state for _, _, state in rows], dtype="string"),
-            "induced": pd.array([induced] * len(rows), dtype="boolean"),
-        }
-    )
+def states(*rows: tuple[int, int | None, str | None]) -> pd.DataFrame:
+    return table("start duration state", *rows, unit=1)
 
 
 def readings(name: str, *rows: tuple[int, float], source: str = "macmon") -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "time": [at for at, _ in rows],
-            "name": pd.array([name] * len(rows), dtype="string"),
-            "value": pd.array([value for _, value in rows], dtype="Float64"),
-            "source": pd.array([source] * len(rows), dtype="string"),
-        }
-    )
+    return table("time value", *rows, unit=1, name=name, source=source)
 
 
 def test_each_lower_state_has_its_own_time() -> None:
-    below = below_best(
-        states(
-            (0, 10, "Minimum"),
-            (10, 20, "Medium"),
-            (40, 10, "Maximum"),
-            (60, 5, "Minimum"),
-            (63, 2, "Minimum"),
-        ),
-        WINDOW,
-    )
+    rows = (0, 10, "Minimum"), (10, 20, "Medium"), (40, 10, "Maximum"), (60, 5, "Minimum")
+    below = below_best(states(*rows, (63, 2, "Minimum")), WINDOW)
     assert below.awake == 45
     assert below.states == {"Medium": 20, "Minimum": 15}
     assert below.share == pytest.approx(35 / 45)
@@ -73,7 +52,7 @@ def test_a_state_was_held_only_if_settings_say_so(setting: str | None, *, held: 
 
 
 @pytest.mark.parametrize(
-    ("table", "message"),
+    ("known", "message"),
     [
         (None, "no performance states were recorded"),
         (states((200, 10, "Minimum")), "is noted in the steady window"),
@@ -82,19 +61,16 @@ def test_a_state_was_held_only_if_settings_say_so(setting: str | None, *, held: 
         (states((0, 5, "Turbo"), (5, 5, "Idle")), "rank is not known: Idle, Turbo"),
     ],
 )
-def test_what_cannot_be_ranked_is_not(table: pd.DataFrame | None, message: str) -> None:
+def test_what_cannot_be_ranked_is_not(known: pd.DataFrame | None, message: str) -> None:
     with pytest.raises(Unavailable, match=message):
-        below_best(table, WINDOW)
+        below_best(known, WINDOW)
 
 
 def test_the_highest_clock_is_that_of_the_whole_run() -> None:
-    clocks = readings(
-        "gpu_clock", (-50, 2e9), (70, 0.5e9), (10, 1e9), (50, 1.5e9), (30, 1e9), (40, 0.0)
-    )
-    read = clock(clocks, WINDOW, active=0.25)
-    assert read.best == 2e9
+    rows = (-50, 2e9), (70, 0.5e9), (10, 1e9), (50, 1.5e9), (30, 1e9), (40, 0.0)
+    read = clock(readings("gpu_clock", *rows), WINDOW, active=0.25)
     assert read.times.tolist() == [10, 30, 50, 70]
-    assert read.ratio == 0.5
+    assert (read.best, read.ratio) == (2e9, 0.5)
     assert read.share_below(0.75) == 0.75
     assert read.ends == (1e9, 0.5e9)
 

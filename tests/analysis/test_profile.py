@@ -1,4 +1,4 @@
-"""Functions, their own and total weight, and the flame graph, of literal stacks."""
+"""Functions and the flame graph of literal stacks, and encoders that were replayed."""
 
 from typing import Any
 
@@ -6,45 +6,38 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from analysed import table
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.profile import Block, flame, frames_table, functions, sampled_weight
+from tracekit.analysis.replay import encoders, weighted
 from tracekit.tables.xml.node import FRAMES, STACKS, Symbols
 
 # main → work → hot; main → work; main → work → work → hot (recursion)
 STACKS_OF = {0: ["hot", "work", "main"], 1: ["work", "main"], 2: ["hot", "work", "work", "main"]}
 
 
-@pytest.fixture
-def frames() -> pd.DataFrame:
-    rows = [
-        {"stack": number, "depth": depth, "function": name}
-        for number, names in STACKS_OF.items()
-        for depth, name in enumerate(names)
-    ]
-    return pd.DataFrame(rows)
+FRAMED = [
+    (number, depth, name) for number, names in STACKS_OF.items() for depth, name in enumerate(names)
+]
+FRAMES_OF = table("stack depth function", *FRAMED)
 
 
 def samples_of(*rows: tuple[int | None, int | None]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "stack": pd.array([stack for stack, _ in rows], dtype="Int64"),
-            "weight": pd.array([weight for _, weight in rows], dtype="Int64"),
-        }
-    )
+    return table("stack weight", *rows).astype({"stack": "Int64"})
 
 
 def listed(table: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(table[["function", "own", "total", "samples"]].itertuples(index=False, name=None))
 
 
-def test_own_weight_is_the_innermost_frames_and_recursion_counts_once(frames: Any) -> None:
-    found = functions(samples_of((0, 10), (1, 4), (2, 6), (0, 1)), frames)
+def test_own_weight_is_the_innermost_frames_and_recursion_counts_once() -> None:
+    found = functions(samples_of((0, 10), (1, 4), (2, 6), (0, 1)), FRAMES_OF)
     assert listed(found) == [("hot", 17, 17, 3), ("work", 4, 21, 4), ("main", 0, 21, 4)]
 
 
-def test_own_weights_and_samples_without_a_stack_come_to_all_weight(frames: Any) -> None:
+def test_own_weights_and_samples_without_a_stack_come_to_all_weight() -> None:
     samples = samples_of((0, 10), (None, 5), (1, None))
-    assert functions(samples, frames)["own"].sum() + 5 == sampled_weight(samples) == 15
+    assert functions(samples, FRAMES_OF)["own"].sum() + 5 == sampled_weight(samples) == 15
 
 
 def test_weights_that_are_all_missing_are_no_zero() -> None:
@@ -52,10 +45,8 @@ def test_weights_that_are_all_missing_are_no_zero() -> None:
         sampled_weight(samples_of((0, None)))
 
 
-def test_a_flame_graph_merges_equal_callers_and_leaves_room_for_their_own_weight(
-    frames: Any,
-) -> None:
-    blocks = flame(samples_of((0, 10), (1, 4), (2, 6)), frames)
+def test_a_flame_graph_merges_equal_callers_and_leaves_room_for_their_own_weight() -> None:
+    blocks = flame(samples_of((0, 10), (1, 4), (2, 6)), FRAMES_OF)
     assert blocks == [
         Block("main", 0, 0, 20),
         Block("work", 1, 0, 20),
@@ -65,15 +56,12 @@ def test_a_flame_graph_merges_equal_callers_and_leaves_room_for_their_own_weight
     ]
 
 
-def test_blocks_below_the_least_share_are_left_out_and_deep_stacks_end(frames: Any) -> None:
+def test_blocks_below_the_least_share_are_left_out_and_deep_stacks_end() -> None:
     samples = samples_of((0, 96), (2, 4))
-    assert [block.function for block in flame(samples, frames, least=0.05)] == [
-        "main",
-        "work",
-        "hot",
-    ]
-    assert max(block.depth for block in flame(samples, frames, deepest=2)) == 1
-    assert flame(samples_of(), frames) == []
+    shown = [block.function for block in flame(samples, FRAMES_OF, least=0.05)]
+    assert shown == ["main", "work", "hot"]
+    assert max(block.depth for block in flame(samples, FRAMES_OF, deepest=2)) == 1
+    assert flame(samples_of(), FRAMES_OF) == []
 
 
 def test_frames_without_a_name_are_called_by_binary_and_address() -> None:
@@ -90,3 +78,36 @@ def test_frames_without_a_name_are_called_by_binary_and_address() -> None:
         (0, 1, "main"),
         (1, 0, "(no address)"),
     ]
+
+
+def test_encoders_of_a_replay_are_ranked_by_cost_with_what_held_them_back() -> None:
+    rows = [
+        (0, "Execution Cost", 0.2),
+        (0, "Kernel Occupancy", 0.5),
+        (0, "ALU Limiter", 0.3),
+        (0, "MMU Limiter", 0.6),
+        (0, "MMU Utilization", 0.1),
+        (0, "Vertex Shader Launch Limiter", 0.9),  # no unit that holds a kernel back
+        (0, "Stack L1 Read Accesses", 0.05),
+        (1, "Execution Cost", 0.8),
+        (1, "Kernel Occupancy", 0.25),
+        (1, "ALU Limiter", 0.7),
+        (1, "ALU Utilization", 0.4),
+        (1, "Stack L1 Read Accesses", 0.1),
+        (1, "Stack L1 Write Accesses", 0.2),
+    ]
+    replayed = table("place counter value", *rows, command_buffer=7, suspect=None)
+    replayed["encoder"] = replayed["place"]
+    found = encoders(replayed).set_index("place")
+    assert found.index.tolist() == [1, 0]
+    assert found["limiter"].tolist() == ["ALU", "MMU"]
+    columns = ["cost", "occupancy", "limited", "used", "stack"]
+    assert found[columns].to_numpy().round(9).tolist() == [
+        [0.8, 0.25, 0.7, 0.4, 0.3],
+        [0.2, 0.5, 0.6, 0.1, 0.05],
+    ]
+    assert found[["read", "written", "bandwidth"]].isna().all(axis=None)
+    assert weighted(found, "occupancy") == pytest.approx(0.8 * 0.25 + 0.2 * 0.5)
+    unknown = encoders(replayed.assign(suspect="it is above one"))
+    assert (unknown["place"].tolist(), unknown["stack"].isna().all()) == ([0, 1], True)
+    assert weighted(unknown, "occupancy") is None

@@ -1,6 +1,7 @@
 """`result.json`: what reports and histories read."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Process, Provenance, save
 from tracekit.base.redaction import own_redaction
 
+SEEN = (Evidence("gpu_intervals", 10, 20),)
 RESULT = Result(
     Provenance(workload="paged", targets=(Process(1, "python3"),)),
     metrics=(
@@ -28,53 +30,27 @@ RESULT = Result(
         Measurement("gpu_busy", None, "ns", Better.NEITHER, "the work ran on the CPU."),
     ),
     findings=(
-        Finding(
-            "bubbles",
-            Severity.WARNING,
-            "Idle for 20 %.",
-            "Submit ahead.",
-            (Evidence("gpu_intervals", 10, 20),),
-            saving=10,
-        ),
+        Finding("bubbles", Severity.WARNING, "Idle for 20 %.", "Submit ahead.", SEEN, saving=10),
     ),
     checks=(Check("bubbles", Status.FOUND), Check("low-occupancy", Status.ABSTAINED, "none.")),
 )
 
 
-def test_a_result_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_result_comes_back_from_the_fields_that_are_documented(tmp_path: Path) -> None:
     save(tmp_path / "result.json", RESULT)
     assert load(tmp_path / "result.json") == RESULT
-
-
-def test_the_document_has_the_fields_that_are_documented(tmp_path: Path) -> None:
-    save(tmp_path / "result.json", RESULT)
     document = json.loads((tmp_path / "result.json").read_text())
     assert document["format"] == 1
-    assert document["metrics"][0] == {
-        "name": "step_rate",
-        "value": 4.5,
-        "unit": "steps/s",
-        "better": "higher",
-        "reason": "",
-    }
-    assert document["metrics"][1]["value"] is None
-    assert document["findings"] == [
-        {
-            "rule": "bubbles",
-            "severity": "warning",
-            "message": "Idle for 20 %.",
-            "advice": "Submit ahead.",
-            "evidence": [{"table": "gpu_intervals", "start": 10, "end": 20, "note": ""}],
-            "saving": 10,
-            "saving_per_token": None,
-            "within": "",
-        }
+    assert document["metrics"] == [
+        {"name": "step_rate", "value": 4.5, "unit": "steps/s", "better": "higher", "reason": ""},
+        {**asdict(RESULT.metrics[1]), "better": "neither"},
     ]
-    assert document["checks"][1] == {
-        "rule": "low-occupancy",
-        "status": "abstained",
-        "reason": "none.",
-    }
+    evidence = {"table": "gpu_intervals", "start": 10, "end": 20, "note": ""}
+    rest = {"saving": 10, "saving_per_token": None, "within": "", "evidence": [evidence]}
+    said = {"message": "Idle for 20 %.", "advice": "Submit ahead."}
+    assert document["findings"] == [{"rule": "bubbles", "severity": "warning", **said, **rest}]
+    abstained = {"rule": "low-occupancy", "status": "abstained", "reason": "none."}
+    assert document["checks"][1] == abstained
 
 
 def test_rules_with_one_reason_stand_together_the_most_first() -> None:
@@ -116,15 +92,17 @@ def test_a_run_that_was_not_analyzed_says_so(tmp_path: Path) -> None:
     assert "tracekit analyze" in error.value.hint
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"metrics": 3}'])
-def test_a_damaged_result_is_reported_in_a_sentence(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *((text, "cannot be read") for text in ("", "{", "[]", '{"metrics": 3}')),
+        ('{"format": 99, "provenance": "somewhere else now"}', "format 99"),
+    ],
+)
+def test_a_damaged_result_or_one_of_a_newer_format_is_refused(
+    text: str, message: str, tmp_path: Path
+) -> None:
     (tmp_path / "result.json").write_text(text)
-    with pytest.raises(InputError, match="cannot be read") as error:
+    with pytest.raises(InputError, match=message) as error:
         load(tmp_path / "result.json")
-    assert "tracekit analyze" in error.value.hint
-
-
-def test_a_result_of_a_newer_format_is_refused(tmp_path: Path) -> None:
-    save(tmp_path / "result.json", {"format": 99, "provenance": "somewhere else now"})
-    with pytest.raises(InputError, match="format 99"):
-        load(tmp_path / "result.json")
+    assert ("tracekit analyze" in error.value.hint) == (message == "cannot be read")

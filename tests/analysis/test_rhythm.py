@@ -1,16 +1,12 @@
 """Steps in a row: their rhythm and speeds, those that stand out, and what explains them."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from analysed import intervals, row_of_steps
+from analysed import MS, intervals, named, row_of_steps, table
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rhythm import Explanation, beats, explain, happenings, modes, spikes
-
-MS = 1_000_000
 
 
 def test_a_beat_ends_where_the_next_step_or_reference_work_before_it_starts() -> None:
@@ -18,8 +14,8 @@ def test_a_beat_ends_where_the_next_step_or_reference_work_before_it_starts() ->
     [row] = beats(steps, None)
     assert row.times.tolist() == [10 * MS] * 19
     assert row.variation == 0
-    notes = pd.DataFrame({"start": [8 * MS, 27 * MS, 48 * MS], "duration": [2 * MS, 3 * MS, MS]})
-    [row] = beats(steps, None, notes.assign(name=["reference", "reference", "admit"]))
+    notes = named(("reference", 8, 2), ("reference", 27, 3), ("admit", 48, 1))
+    [row] = beats(steps, None, notes)
     assert row.times.tolist()[:5] == [8 * MS, 10 * MS, 7 * MS, 10 * MS, 10 * MS]
 
 
@@ -90,18 +86,16 @@ def test_two_speeds_are_parted_and_one_hardly() -> None:
     assert (equal.minority, equal.separation, equal.excess) == (0, 0, 0)
 
 
-Make = Callable[..., pd.DataFrame]
-MS = 1_000_000
-TABLES = ("gpu_intervals", "compiler_activity", "driver_events")
-TABLES = (*TABLES, "gpu_performance_states", "thermal_states", "spans")
+TABLES = (
+    *("gpu_intervals", "compiler_activity", "driver_events"),
+    *("gpu_performance_states", "thermal_states", "spans"),
+)
 COMPILED, LOG = "shaders were compiled", "the workload was in its span “log”"
 
 
 def rows(*pieces: tuple[int, int], target: bool = True, **words: str) -> pd.DataFrame:
     """Make a table of (start, duration) pairs in ms, with words in columns."""
-    starts, lengths = (np.array(column, np.int64) * MS for column in zip(*pieces, strict=True))
-    durations = pd.array(lengths, dtype="Int64")
-    return pd.DataFrame({"start": starts, "duration": durations, "target": target}).assign(**words)
+    return table("start duration", *pieces, target=target, **words)
 
 
 def explained(*places: int, **tables: pd.DataFrame) -> Explanation:

@@ -1,4 +1,4 @@
-"""Whose rows count, and the families of their labels."""
+"""Whose rows count, what work is called, and what sets a new name off."""
 
 import re
 
@@ -7,15 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.scope import Recorded, families, own_rows
+from analysed import intervals, table
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Window
+from tracekit.analysis.scope import Device, Recorded, families, own_rows
+from tracekit.analysis.work_names import Chore, NamedWork, named_work, reasons
 
 
 @pytest.mark.parametrize(
     ("label", "name"),
     [
         (
-            "Command Buffer 0:Compute Command 0      ( probe (37931) )  0xf269bad2",
-            "Command Buffer 0:Compute Command 0",
+            "Command Buffer 0:Command 0      ( probe (37931) )  0xf269bad2",
+            "Command Buffer 0:Command 0",
         ),
         ("metal.gl:metal.gl      ( Firefox GPU Helper (63961) )  0xf269c3a9", "metal.gl:metal.gl"),
         ("      ( WindowServer (420) )  0xf169adeb", "unlabelled"),
@@ -70,3 +74,108 @@ def test_the_rows_of_a_recorded_table_are_picked_once_and_cannot_be_spoilt() -> 
     first["start"] = 0
     assert own_rows(frame)["start"].tolist() == [1, 3]
     assert type(own_rows(frame)) is type(frame[frame["start"] > 1]) is pd.DataFrame
+
+
+US = 1_000
+WINDOW = Window(0, 1_000 * US)
+
+
+def named(labels: list[str], shaders: pd.DataFrame | None = None) -> NamedWork:
+    frame = intervals([(place * 100 * US, 10 * US) for place in range(len(labels))])
+    frame["label"] = pd.array(labels, dtype="string")
+    return named_work(Device(frame, frame), WINDOW, shaders)
+
+
+@pytest.mark.parametrize(
+    ("label", "chore"),
+    [
+        ("Gather:Compute Command 0  ( python3 (4711) )  0xf2", Chore.GATHER),
+        ("GatherAxis", Chore.GATHER),
+        ("pages_to_dense", Chore.GATHER),
+        ("Scatter:Compute Command 3", Chore.SCATTER),
+        ("SliceUpdate", Chore.SCATTER),
+        ("reshape_and_cache_f16", Chore.SCATTER),
+        ("kv_write", Chore.SCATTER),
+        ("Copy", Chore.METADATA),
+        ("AsType", Chore.METADATA),
+        ("Arange", Chore.METADATA),
+        ("block_tables", Chore.METADATA),
+        ("slot mapping", Chore.METADATA),
+        ("Slice", Chore.METADATA),
+        # what does more is no chore
+        ("ScaledDotProductAttention", None),
+        ("paged_gather_attention", None),
+        ("RMSNorm, Copy, Matmul", None),
+        ("steel_gemm_fused", None),
+        ("mistake", None),
+    ],
+)
+def test_chores_are_known_by_their_names(label: str, chore: Chore | None) -> None:
+    work = named([label])
+    assert [kind for kind in Chore if work.are(kind).all()] == ([] if chore is None else [chore])
+
+
+def test_shaders_are_better_names_than_labels() -> None:
+    rows = [(50, "gather_axis"), (20, "copy_g"), (5_000, "gather_axis")]
+    shaders = table("start name", *rows, unit=US, duration=5, target=True)
+    work = named(["Compute Command 0"], shaders)
+    assert [work.names[code] for code in work.codes] == ["copy_g", "gather_axis"]
+    others = shaders.assign(target=False)
+    assert named(["Copy"], others).names == ("Copy",)
+
+
+def test_a_launch_is_the_idle_time_before_if_it_is_short() -> None:
+    rows = [(0, 10), (10, 20), (40, 30), (45, 5), (200, 10)]
+    frame = table("start duration", *rows, unit=US, label="Copy", target=True, clock="gpu")
+    work = named_work(Device(frame, frame), WINDOW, None)
+    assert (work.launches // US).tolist() == [0, 0, 10, 0, 0]
+    assert (work.costs(work.are(Chore.METADATA)) // US).tolist() == [10, 20, 40, 5, 10]
+
+
+def test_what_took_most_is_named_first() -> None:
+    work = named(["Copy", "Arange", "Slice", "Arange", "AsType", "Copy", "Copy"])
+    assert work.most(work.are(Chore.METADATA)) == "“Copy”, “Arange”, “Slice” and 1 more"
+    assert work.most(work.are(Chore.METADATA), shown=1) == "“Copy” and 3 more"
+
+
+def test_a_window_without_work_has_no_names() -> None:
+    frame = intervals([(2_000 * US, US)])
+    with pytest.raises(Unavailable, match=r"no work of the target starts in the window\."):
+        named_work(Device(frame, frame), WINDOW, None)
+
+
+OLD = "custom_kernel_paged_decode__float16_t_128_16_4_float16_t_float16_t_int32_t_floats_float16_t"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("_128_16_", "_128_32_", ["template value 16 → 32"]),
+        ("_128_16_4_", "_64_32_4_", ["template value 128 → 64", "template value 16 → 32"]),
+        ("_t_floats", "_tc_floats", ["an input of 8 elements or more → fewer than 8 elements"]),
+        ("_t_floats", "_ts_floats", ["an input of 8 elements or more → a scalar"]),
+        ("floats_float16_t", "floats_float", ["dtype float16_t → float"]),
+        ("_128_16_4_", "_128_16_4_8_", ["template value none → 8"]),
+        ("_16_4_float16_t_", "_16_4_", ["template value float16_t → none"]),
+    ],
+)
+def test_what_a_new_name_has_that_the_nearest_one_has_not(
+    old: str, new: str, said: list[str]
+) -> None:
+    far = OLD.replace("128_16_4", "256_64_8").replace("float16_t", "bfloat16_t")
+    found = reasons(OLD.replace(old, new), [far, OLD, "custom_kernel_norm__float_1"])
+    assert list(found) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "earlier"),
+    [
+        (OLD, []),
+        (OLD, ["custom_kernel_norm__float_1"]),  # no namesake
+        ("CompiledMultiply_1234", ["CompiledMultiply_77"]),  # another scheme
+        ("custom_kernel_dbl_float16_t", ["custom_kernel_dbl_float"]),  # no template
+        (OLD, [OLD]),
+    ],
+)
+def test_where_names_do_not_tell_nothing_is_said(name: str, earlier: list[str]) -> None:
+    assert reasons(name, earlier) == ()
