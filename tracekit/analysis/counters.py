@@ -64,8 +64,7 @@ class Meaning:
 RAY_TRACING = "RT Unit Active"
 """All that a stock template records, on M3 and later: it says nothing of compute."""
 
-# Units that have a limiter, a utilization or both, separated by commas; other names of a unit
-# stand behind it.
+# Units that have a limiter, a utilization or both; "=" stands between the names of one unit.
 _UNITS = {
     Group.LAUNCH: "Compute Shader Launch, Vertex Shader Launch, Fragment Shader Launch",
     Group.ARITHMETIC: "ALU, F32, F16, Integer and Conditional, Integer and Complex",

@@ -166,9 +166,9 @@ def happenings(
     if compiled:
         every = pd.concat(part[["start", "duration"]] for part in compiled)
         found.append((COMPILED, _joined(every)))
-    work = None if gpu_intervals is None else gpu_intervals[["start", "duration", "target"]]
-    if work is not None:
-        found.append(("other processes used the GPU", _joined(work[~work["target"]])))
+    if gpu_intervals is not None:
+        others = gpu_intervals[~gpu_intervals["target"]]
+        found.append(("other processes used the GPU", _joined(others)))
     if driver_events is not None:
         found.append(("the driver wired memory", _joined(wirings(driver_events))))
     for frame, column, words in (
@@ -176,12 +176,13 @@ def happenings(
         (gpu_performance_states, "state", "the performance state was {}"),
         (did, "name", "the workload was in its span “{}”"),
     ):
-        groups = () if frame is None else frame.groupby(column, sort=True)
-        found += [(words.format(value), _joined(rows)) for value, rows in groups]
-    starts, ends = (np.empty(0, np.int64),) * 2 if work is None else _joined(work[work["target"]])
-    if starts.size:
-        idle = gaps(starts, ends, int(starts[0]), int(ends[-1]))
-        found += [(WITHOUT_WORK, idle), (LONGER_WORK, (starts, ends))]
+        if frame is not None:
+            groups = frame.groupby(column, sort=True)
+            found += [(words.format(value), _joined(rows)) for value, rows in groups]
+    own = None if gpu_intervals is None else _joined(gpu_intervals[gpu_intervals["target"]])
+    if own is not None and own[0].size:
+        idle = gaps(*own, int(own[0][0]), int(own[1][-1]))
+        found += [(WITHOUT_WORK, idle), (LONGER_WORK, own)]
     columns = {"start": "int64", "duration": "int64", "what": "object", "rank": "int64"}
     none = pd.DataFrame(columns=list(columns)).astype(columns)
     frames = [

@@ -8,7 +8,8 @@ four heads, which pages and the reference show as they stand:
 Where the docstring has no head "What to do", the text `_ADVICE` of its module is what it says.
 Parameters without a default are tables of the recording and what `given` makes of them, by name;
 keywords with a default are thresholds that a user may set. A rule that cannot know raises
-`Unavailable` with the reason.
+`Unavailable` with the reason. Some parameters are tables that a rule does not read itself: it
+abstains where rows of them are missing, as what was made of them would not be right.
 """
 
 import ast

@@ -9,7 +9,7 @@ from labelled.folder import write
 from labelled.grammar import COLUMNS, table
 from labelled.setup import MICROSECOND, MILLISECOND, Counters, Hold
 from labelled.world import TARGET, World
-from small_trace import Make
+from small_trace import made
 from tracekit.base.recording import Recording
 from tracekit.pipeline import tables_of
 from tracekit.tables.xml.reader import ExactReader
@@ -17,8 +17,8 @@ from tracekit.tables.xml.reader import ExactReader
 CORPUS = "Oichkatzelesfrettschen+steinmarder/src/re/apple/results/tranche1_20260330_204856"
 
 
-@pytest.fixture
-def rich(made: Make) -> World:
+@pytest.fixture(scope="module")
+def rich() -> World:
     """A trace with rows in every table."""
     return made(
         version="27.0",
@@ -39,23 +39,19 @@ def rich(made: Make) -> World:
     ).world
 
 
-@pytest.fixture
-def run(rich: World, tmp_path: Path) -> Recording:
-    return write(rich, tmp_path / "run")
+@pytest.fixture(scope="module")
+def run(rich: World, tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    return write(rich, tmp_path_factory.mktemp("rich") / "run")
 
 
-def test_both_readers_read_every_export_alike(run: Recording) -> None:
+def test_every_table_has_rows_and_lacks_no_column_and_both_readers_agree(run: Recording) -> None:
     exports = sorted(one for one in run.exports.glob("*.xml") if one.name != "toc.xml")
     assert len(exports) == len(COLUMNS)
     for path in exports:
         verdict = judge(path)
         assert (verdict.fast, verdict.difference) == (True, ""), path.name
-
-
-def test_every_table_has_rows_and_lacks_no_column(run: Recording) -> None:
     tables = tables_of(run)
-    empty = [name for name in tables if tables[name].empty]
-    assert empty == []
+    assert [name for name in tables if tables[name].empty] == []
     assert tables.warnings == ()
 
 
@@ -99,41 +95,29 @@ def test_states_are_read_as_they_happened(rich: World, run: Recording) -> None:
     assert counters["value"].min() < 5
 
 
-def test_a_program_without_marks_leaves_none(made: Make, tmp_path: Path) -> None:
-    tables = tables_of(write(made(marks=False).world, tmp_path / "run"))
+def test_programs_without_marks_and_recordings_that_break_off_lack_their_rows(
+    tmp_path: Path,
+) -> None:
+    tables = tables_of(write(made(marks=False).world, tmp_path / "unmarked"))
     assert "gpu_intervals" in tables
     assert not {"steps", "phases", "spans", "specializations"} & set(tables)
-
-
-def test_a_recorder_that_stops_leaves_what_had_begun(made: Make, tmp_path: Path) -> None:
     facts = made(stopped=0.5)
     begin, end = facts.world.steady
-    tables = tables_of(write(facts.world, tmp_path / "run"))
-    assert tables["gpu_intervals"]["start"].max() < (begin + end) / 2
-    assert tables["steps"]["start"].max() > (begin + end) / 2
-
-
-def test_an_export_that_breaks_off_is_damaged(made: Make, tmp_path: Path) -> None:
-    tables = tables_of(write(made(cut=0.6).world, tmp_path / "run"))
-    rows = len(tables["gpu_intervals"])
-    assert 0 < rows < len(made().world.intervals)
+    tables = tables_of(write(facts.world, tmp_path / "stopped"))
+    assert (
+        tables["gpu_intervals"]["start"].max() < (begin + end) / 2 < tables["steps"]["start"].max()
+    )
+    tables = tables_of(write(made(cut=0.6).world, tmp_path / "cut"))
+    assert 0 < len(tables["gpu_intervals"]) < len(made().world.intervals)
     assert any("metal-gpu-intervals" in warning for warning in tables.warnings)
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize(
-    "schema",
-    [
-        "metal-gpu-intervals",
-        "metal-gpu-state-intervals",
-        "metal-application-encoders-list",
-        "metal-command-buffer-completed",
-        "metal-driver-intervals",
-    ],
-)
-def test_columns_are_those_of_real_exports(corpus: Path, schema: str) -> None:
-    real = ExactReader(corpus / CORPUS / f"xctrace_gpu_baseline_{schema}.xml")
-    columns = next(iter(real.pieces())).columns
-    found = [f"{one.column.mnemonic}:{one.column.engineering_type}" for one in columns]
-    ours = [f"{one.mnemonic}:{one.type}" for one in table(schema, "26.0", 1).columns]
-    assert ours == found
+def test_columns_are_those_of_real_exports(corpus: Path) -> None:
+    names = "gpu-intervals gpu-state-intervals application-encoders-list command-buffer-completed"
+    for schema in (f"metal-{name}" for name in f"{names} driver-intervals".split()):
+        real = ExactReader(corpus / CORPUS / f"xctrace_gpu_baseline_{schema}.xml")
+        columns = next(iter(real.pieces())).columns
+        found = [f"{one.column.mnemonic}:{one.column.engineering_type}" for one in columns]
+        ours = [f"{one.mnemonic}:{one.type}" for one in table(schema, "26.0", 1).columns]
+        assert ours == found, schema

@@ -1,4 +1,7 @@
-"""The model keeps to what any recording shows: order, one thing at a time, and all of the time."""
+"""The model keeps to what any recording shows: order, one thing at a time, and all of the time.
+
+It is drawn from machines, programs, clocks, counters, and chance.
+"""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -6,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from labelled.drawn import clean
+from labelled.draws import Draws
+from labelled.load import clock, weight
 from labelled.setup import MICROSECOND, MILLISECOND, Hold, Server
-from small_trace import SETUP, STEP, Make
+from labelled.world import BROWSER, COMPOSITOR, RIVAL
+from small_trace import SETUP, STEP, made
 
 SORTS: dict[str, dict[str, Any]] = {
     "ahead": {},
@@ -28,7 +35,7 @@ SLOWLY_ENCODED = tuple(replace(one, encode=round(1.3 * one.work)) for one in SET
 
 @pytest.mark.parametrize("changes", SORTS.values(), ids=SORTS)
 def test_one_thing_is_done_at_a_time_in_order_and_causes_cover_just_the_gaps(
-    made: Make, changes: dict[str, Any]
+    changes: dict[str, Any],
 ) -> None:
     facts = made(**changes)
     world, (begin, end) = facts.world, facts.world.steady
@@ -70,14 +77,14 @@ def test_one_thing_is_done_at_a_time_in_order_and_causes_cover_just_the_gaps(
         ({"pieces": SLOWLY_ENCODED}, "encoding"),
     ],
 )
-def test_a_fault_is_its_own_cause(made: Make, changes: dict[str, Any], cause: str) -> None:
+def test_a_fault_is_its_own_cause(changes: dict[str, Any], cause: str) -> None:
     facts = made(**changes)
     assert facts.idle_time(cause) > 0.75 * facts.idle_time()
     assert facts.idle_share() > 0.05
     assert made().idle_share() < 0.02
 
 
-def test_what_a_fault_costs_is_what_the_same_trace_takes_less_without_it(made: Make) -> None:
+def test_what_a_fault_costs_is_what_the_same_trace_takes_less_without_it() -> None:
     late = made(ahead=0, late=2 * MILLISECOND).length - made(ahead=0).length
     assert late == pytest.approx(20 * 2 * MILLISECOND, rel=0.05)
     spiky = made(spikes=((4, 8 * MILLISECOND), (9, 8 * MILLISECOND))).length - made().length
@@ -86,14 +93,58 @@ def test_what_a_fault_costs_is_what_the_same_trace_takes_less_without_it(made: M
     assert slow == pytest.approx(20 * STEP, rel=0.05)
 
 
-def test_a_fault_changes_nothing_but_its_consequences(made: Make) -> None:
+def test_a_seed_makes_the_same_trace_again_and_a_fault_changes_only_what_follows_from_it() -> None:
+    assert made().world == made().world != made(seed=8).world
     plain, late = made(ahead=0).world, made(ahead=0, late=2 * MILLISECOND).world
-    assert [one.end - one.start for one in plain.intervals] == [
-        one.end - one.start for one in late.intervals
-    ]
+    lengths = [[one.end - one.start for one in world.intervals] for world in (plain, late)]
+    assert lengths[0] == lengths[1]
     assert plain.intervals != late.intervals
 
 
-def test_a_seed_makes_the_same_trace_again(made: Make) -> None:
-    assert made().world == made().world
-    assert made().world != made(seed=8).world
+def test_a_clean_setup_has_nothing_that_a_fault_puts_in() -> None:
+    for seed in range(40):
+        setup = clean(seed)
+        numbers = (setup.late, setup.readbacks, setup.leak, setup.allocations, setup.wiring)
+        others = (setup.compiles, setup.spikes, setup.rival, setup.hold, setup.server)
+        assert not any((*numbers, *others, setup.empty, setup.broken, setup.drifted))
+        assert (setup.overhead or 0) < 0.05
+
+
+def test_the_clock_is_low_in_the_middle_and_while_it_warms_up() -> None:
+    setup = replace(SETUP, steps=10, clock=(0.5, 0.4), warm_up=3, ramp=2)
+    ratios = [clock(setup, steady) for steady in range(-3, 10)]
+    assert ratios == [0.45, 0.45, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "step", "expected"),
+    [
+        ({}, 5, 1.0),
+        ({"swing": 0.2}, 4, 1.2),
+        ({"swing": 0.2}, 5, 0.8),
+        ({"variants": (1.0, 3.0)}, 4, 3.0),
+        ({"drift": 0.5}, 13, 1.25),
+        ({"spikes": ((2, STEP),)}, 5, 2.0),
+        ({"spikes": ((2, STEP),), "swing": 0.4}, 1, 1.0),
+    ],
+)
+def test_a_step_has_more_to_do_than_another(
+    changes: dict[str, Any], step: int, expected: float
+) -> None:
+    setup = replace(SETUP, uneven=0.0, warm_up=3, **changes)
+    assert weight(setup, Draws(1, 30), step) == pytest.approx(expected)
+
+
+def test_others_draw_beside_and_compute_in_between() -> None:
+    world = made(browser=100 * MICROSECOND, rival=Hold(9 * MILLISECOND, MILLISECOND)).world
+    drawn, computed = {"Vertex", "Fragment"}, {"Compute"}
+    for owner, channels in ((COMPOSITOR, drawn), (BROWSER, drawn), (RIVAL, computed)):
+        assert {one.channel for one in world.others if one.owner == owner} == channels
+    assert not made(compositor=0).world.others
+
+
+def test_spikes_are_counted_with_what_they_take() -> None:
+    spikes = ((5, 2 * STEP), (9, 2 * STEP))
+    many, excess = made(spikes=spikes, variants=(1.0, 1.5), steps=40).spikes(1.6)
+    assert many == pytest.approx(2 / 39)
+    assert 0.05 < excess < 0.12

@@ -151,10 +151,12 @@ def loaded_table(
     Time in which a server says, by spans `idle`, that it had no request to serve is left out, and
     so is time in which the worker timed its reference work, and pauses in which nobody asked.
     """
-    waits = [(np.empty(0, np.int64), np.empty(0, np.int64))]
-    waits += [] if pauses is None else [bounds(pauses)]
-    waits += [] if spans is None else [bounds(spans[spans["name"].isin(NO_WORK)])]
-    starts, ends = (np.concatenate(sides) for sides in zip(*waits, strict=True))
+    annotated = None if spans is None else spans[spans["name"].isin(NO_WORK)]
+    starts, ends = np.empty(0, np.int64), np.empty(0, np.int64)
+    for frame in (pauses, annotated):
+        if frame is not None:
+            begun, ended = bounds(frame)
+            starts, ends = np.append(starts, begun), np.append(ends, ended)
     starts, ends = between(starts, ends, loop.start, loop.end)
     if not starts.size:
         raise Unavailable(f"there was no load in {loop.name}.")

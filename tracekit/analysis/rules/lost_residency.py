@@ -47,32 +47,31 @@ def lost_residency(
         When driver events were not recorded or name no sizes, when the target is not known, and
         where a CPU did the work. Where allocations were not recorded, it takes over a gigabyte.
     """
-    found = residency
-    lasted = busy(found.starts, found.ends)
-    if not found.habit or lasted <= limit * loop.length:
+    lasted = busy(residency.starts, residency.ends)
+    if not residency.habit or lasted <= limit * loop.length:
         return
-    if found.sizes is None:
+    if residency.sizes is None:
         raise Unavailable("how much the driver wired is not known: its events name no sizes.")
-    if found.lost is False or (found.lost is None and found.sizes.sum() < _MUCH):
+    if residency.lost is False or (residency.lost is None and residency.sizes.sum() < _MUCH):
         return
     beside = "what the target allocated meanwhile was not recorded"
-    if found.allocated is not None:
-        beside = f"while the target allocated {size(int(found.allocated.sum()))}"
+    if residency.allocated is not None:
+        beside = f"while the target allocated {size(int(residency.allocated.sum()))}"
     times = ""
-    if found.often is not None and iterations is not None:
-        times = f" before {found.often[0]:,} of {found.often[1]:,} {unit(iterations)}s"
+    if residency.often is not None and iterations is not None:
+        times = f" before {residency.often[0]:,} of {residency.often[1]:,} {unit(iterations)}s"
     changed = 0
     if residency_changes is not None:
         changed = len(loop.rows(residency_changes[residency_changes["target"]], "time"))
     sets = f" Residency sets were changed {changed:,} times meanwhile." if changed else ""
     yield finding(
         message=(
-            f"{size(int(found.sizes.sum()))} were wired again{times} in {loop.name}, "
+            f"{size(int(residency.sizes.sum()))} were wired again{times} in {loop.name}, "
             f"{beside}: that took {duration(lasted)}, {percent(lasted / loop.length)} of it."
             f"{sets}{memory_words(machine)}"
         ),
         advice=LOST_RESIDENCY,
-        evidence=longest("driver_events", found.starts, found.ends),
+        evidence=longest("driver_events", residency.starts, residency.ends),
         saving=None if shares is None else shares[Cause.WIRING],
         within="bubbles",
     )

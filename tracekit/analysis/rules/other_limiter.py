@@ -69,8 +69,9 @@ def other_limiter(
     if loads.other.share < high or not loads.dominated(margin):
         return
     rivals = ", ".join(load.words for load in (loads.arithmetic, loads.memory) if load)
+    beside = f" ({rivals})" if rivals else ""
     yield finding(
-        message=f"{loads.other.words}, more than arithmetic and memory{rivals and f' ({rivals})'}.",
+        message=f"{loads.other.words}, more than arithmetic and memory{beside}.",
         advice=f"Candidates: {CANDIDATES[loads.other.group]}{_AFTER}",
         evidence=extremes(counter_samples, loads.other.counter),
     )

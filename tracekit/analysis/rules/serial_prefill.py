@@ -50,9 +50,11 @@ def serial_prefill(
         raise Unavailable(f"no request got more than one token in {window.name}.")
     usual = float(decode["duration"].median())
     within = window.start, window.end
+    # A prompt stops tokens where no decode runs, a prefill does, and requests are decoding.
     others = bounds(decode), gaps(*bounds(prefill), *within), gaps(starts, ends, *within)
-    lefts, rights = zip(*others, strict=True)
-    starts, ends = gaps(np.concatenate(lefts), np.concatenate(rights), *within)
+    starts = np.concatenate([begun for begun, _ in others])
+    ends = np.concatenate([ended for _, ended in others])
+    starts, ends = gaps(starts, ends, *within)
     long = ends - starts > stall * usual
     starts, ends = starts[long], ends[long]
     stalled = int((ends - starts).sum())
