@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from analysed import intervals
+from analysed import MS, TARGETS, intervals, steady
 from tracekit.analysis.analyze import analyze, completed, doubted, judge, measure, results_of
 from tracekit.analysis.inject import metric
 from tracekit.analysis.metrics import METRICS
@@ -14,42 +14,33 @@ from tracekit.analysis.result import Better, Measurement, Result, Status
 from tracekit.analysis.rule import Evidence, Finding, Rule, Severity
 from tracekit.analysis.rules import RULES
 from tracekit.base.errors import UsageError
-from tracekit.base.recording import Process, Provenance
+from tracekit.base.recording import Provenance
 
-OURS = Provenance(targets=(Process(4711, "python3"),))
-MS = 1_000_000
+OURS = Provenance(targets=TARGETS)
+IDLE = intervals([(0, 5 * MS), (15 * MS, 5 * MS)])
 
 
 def status(result: Result, name: str) -> Status:
     return next(check.status for check in result.checks if check.rule == name)
 
 
-def test_every_metric_and_every_rule_is_in_the_result() -> None:
-    result = analyze({"gpu_intervals": intervals([(0, 5)])}, OURS)
-    assert [one.name for one in result.metrics] == list(METRICS)
-    assert [one.rule for one in result.checks] == list(RULES)
-
-
-def test_without_any_table_nothing_is_claimed() -> None:
-    result = analyze({}, OURS)
+def test_every_metric_and_every_rule_is_in_the_result_and_without_tables_claims_nothing() -> None:
+    for tables in ({"gpu_intervals": IDLE}, {}):
+        result = analyze(tables, OURS)
+        assert [one.name for one in result.metrics] == list(METRICS)
+        assert [one.rule for one in result.checks] == list(RULES)
     assert all(one.value is None and one.reason for one in result.metrics)
-    assert {one.status for one in result.checks} == {Status.ABSTAINED}
-    assert all(one.reason for one in result.checks)
+    assert all(one.status is Status.ABSTAINED and one.reason for one in result.checks)
     assert not result.findings
 
 
-def test_findings_stand_worst_first_then_by_saving() -> None:
-    frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], others=[(0, 5 * MS)])
-    result = analyze({"gpu_intervals": frame}, OURS)
+def test_findings_stand_worst_first_then_by_saving_and_thresholds_reach_their_rule() -> None:
+    both = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], others=[(0, 5 * MS)])
+    result = analyze({"gpu_intervals": both}, OURS)
     assert [one.rule for one in result.findings] == ["bubbles", "gpu-contended"]
-    assert status(result, "bubbles") is Status.FOUND
-    assert status(result, "capture-empty") is Status.PASSED
-    assert status(result, "low-occupancy") is Status.ABSTAINED
-
-
-def test_thresholds_reach_their_rule() -> None:
-    frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)])
-    result = analyze({"gpu_intervals": frame}, OURS, {"bubbles": {"limit": 0.9}})
+    states = [status(result, rule) for rule in ("bubbles", "capture-empty", "low-occupancy")]
+    assert states == [Status.FOUND, Status.PASSED, Status.ABSTAINED]
+    result = analyze({"gpu_intervals": IDLE}, OURS, {"bubbles": {"limit": 0.9}})
     assert status(result, "bubbles") is Status.PASSED
 
 
@@ -59,7 +50,7 @@ def test_thresholds_reach_their_rule() -> None:
 )
 def test_a_mistyped_setting_is_said(settings: dict[str, dict[str, object]], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        analyze({"gpu_intervals": intervals([(0, 5)])}, OURS, settings)
+        analyze({"gpu_intervals": IDLE}, OURS, settings)
 
 
 def broken(gpu_intervals: pd.DataFrame) -> Iterator[Finding]:
@@ -95,15 +86,9 @@ def test_a_broken_metric_costs_only_itself(broken_checks_raise: Callable[[], Non
 
 
 def test_what_the_workload_measured_is_in_the_result() -> None:
-    frame = pd.DataFrame(
-        {
-            "name": ["ttft_p50", "speedup"],
-            "value": [2.5e6, None],
-            "unit": ["ns", None],
-            "better": ["lower", "higher"],
-            "reason": [None, "no step of sdpa was made"],
-        }
-    )
+    columns = ["name", "value", "unit", "better", "reason"]
+    speedup = ("speedup", None, None, "higher", "no step of sdpa was made")
+    frame = pd.DataFrame([("ttft_p50", 2.5e6, "ns", "lower", None), speedup], columns=columns)
     assert results_of({"results": frame}) == (
         Measurement("ttft_p50", 2.5e6, "ns", Better.LOWER, ""),
         Measurement("speedup", None, "", Better.HIGHER, "no step of sdpa was made"),
@@ -112,23 +97,10 @@ def test_what_the_workload_measured_is_in_the_result() -> None:
 
 
 def test_a_saving_is_spread_over_the_tokens_of_the_steady_steps() -> None:
-    frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)])
-    steps = pd.DataFrame(
-        {
-            "start": [0, 10 * MS],
-            "duration": pd.array([10 * MS, 10 * MS], dtype="Int64"),
-            "phase": ["steady", "steady"],
-            "tokens": pd.array([4, 4], dtype="Int64"),
-            "variant": pd.array(["", ""], dtype="string"),
-        }
-    )
-    phases = pd.DataFrame({"start": [0], "duration": [20 * MS], "name": ["steady"]})
-    tables = {"gpu_intervals": frame, "steps": steps, "phases": phases}
-    both = analyze(tables, OURS).findings
-    [finding] = [one for one in both if one.rule == "bubbles"]
-    assert finding.saving == 10 * MS
-    assert finding.saving_per_token == 1.25 * MS
-    [unknown] = analyze({"gpu_intervals": frame}, OURS).findings
+    findings = analyze({"gpu_intervals": IDLE, **steady(count=20)}, OURS).findings
+    [finding] = [one for one in findings if one.rule == "bubbles"]
+    assert (finding.saving, finding.saving_per_token) == (10 * MS, 10 * MS / 320)
+    [unknown] = analyze({"gpu_intervals": IDLE}, OURS).findings
     assert unknown.saving_per_token is None
 
 
@@ -146,16 +118,15 @@ def test_time_that_another_rule_counts_is_said_only_where_that_rule_found_it() -
 
 NAMES = ("gpu-performance-state-intervals", "gpu-performance-state")
 VALUES = ("gpu-counter-value", "value")
+INTERVALS = "metal-gpu-counter-intervals"
 
 
 @pytest.mark.parametrize(
     ("rule", "table", "uncompared", "doubt"),
     [
         ("low-occupancy", "gpu_counters", VALUES, "values of the counters"),
-        *(
-            ("low-occupancy", "gpu_counters", ("metal-gpu-counter-intervals", name), "values of")
-            for name in ("value", "percent-value")
-        ),
+        ("low-occupancy", "gpu_counters", (INTERVALS, "value"), "values of the counters"),
+        ("low-occupancy", "gpu_counters", (INTERVALS, "percent-value"), "values of the counters"),
         ("low-occupancy", "gpu_counters", ("gpu-counter-info", "name"), ""),
         ("bubbles", "gpu_intervals", VALUES, ""),
         ("gpu-downclocked", "gpu_performance_states", NAMES, "names of performance states"),

@@ -97,13 +97,6 @@ def test_a_sample_counts_from_half_of_it_on(covered: int, kept: int) -> None:
     assert len(known["counter_samples"]) == kept
 
 
-def test_samples_that_are_mostly_idle_are_left_out() -> None:
-    work = intervals([(number * MS, 20_000) for number in range(20)])
-    long = samples({ALU: 5.0}, length=330_000)
-    with pytest.raises(Unavailable, match="sampled too rarely for work this short"):
-        given(gpu_counters=long, gpu_intervals=work)["counter_samples"]
-
-
 def test_raw_samples_without_a_length_are_moments() -> None:
     assert share(samples({ALU: 40.0}, length=None)) == pytest.approx(0.4)
 
@@ -113,12 +106,6 @@ def test_a_few_samples_that_others_share_are_left_out() -> None:
     shared, alone = samples({ALU: 99.0}, count=2), samples({ALU: 30.0}, count=18, start=2 * MS)
     both = pd.concat([shared, alone], ignore_index=True)
     assert share(both, work) == pytest.approx(0.3)
-
-
-def test_where_others_used_the_gpu_most_of_the_time_nothing_is_known() -> None:
-    work = intervals([(0, 20 * MS)], others=[(0, 12 * MS)])
-    with pytest.raises(Unavailable, match=r"device-wide, .* in 60\.0 % of the samples"):
-        given(gpu_counters=samples({ALU: 1.0}), gpu_intervals=work)["counter_means"]
 
 
 @pytest.mark.parametrize(
@@ -149,27 +136,27 @@ def test_the_trace_or_else_the_name_tells_a_percentage() -> None:
     assert "GPU Read Bandwidth" not in means.index  # in percent on some chips, GB/s on others
 
 
+SHORT = intervals([(number * MS, 20_000) for number in range(20)])
+SHARED = intervals([(0, 20 * MS)], others=[(0, 12 * MS)])
+
+
 @pytest.mark.parametrize(
-    ("table", "reason"),
+    ("counters", "work", "reason"),
     [
-        (None, "no counter samples"),
-        (samples({}), "no counter samples"),
-        (samples({"RT Unit Active": 0.0}), "only RT Unit Active"),
+        (None, WORK, "no counter samples.*--counters on"),
+        (samples({}), WORK, "no counter samples.*--counters on"),
+        (samples({"RT Unit Active": 0.0}), WORK, "only RT Unit Active.*--counters on"),
+        (samples({ALU: 5.0}, length=330_000), SHORT, "sampled too rarely for work this short"),
+        (samples({ALU: 1.0}), SHARED, r"device-wide, .* in 60\.0 % of the samples"),
+        (samples({ALU: 50.0, "Frobs": 1.0}, count=9), WORK, r"10 samples .* ALU Limiter \(9\)"),
+        (samples({ALU: 1e9, "Frobs": 1.0}), WORK, r"has 10 samples .* such as ALU Limiter \(20\)"),
     ],
 )
 def test_what_is_missing_is_said_with_how_to_get_it(
-    table: pd.DataFrame | None, reason: str
+    counters: pd.DataFrame | None, work: pd.DataFrame, reason: str
 ) -> None:
-    with pytest.raises(Unavailable, match=rf"{reason}.*--counters on"):
-        given(gpu_intervals=WORK, gpu_counters=table)["counter_means"]
-
-
-@pytest.mark.parametrize(("count", "value"), [(9, 50.0), (20, 1e9)])
-def test_too_few_samples_that_make_sense_have_no_mean(count: int, value: float) -> None:
-    table = samples({ALU: value, "Frobs": 1.0}, count=count)
-    known = given(gpu_counters=table, gpu_intervals=WORK)
-    with pytest.raises(Unavailable, match=rf"has 10 samples .* such as ALU Limiter \({count}\)"):
-        known["counter_means"]
+    with pytest.raises(Unavailable, match=reason):
+        given(gpu_intervals=work, gpu_counters=counters)["counter_means"]
 
 
 def test_counters_of_no_known_meaning_are_named_by_their_samples() -> None:

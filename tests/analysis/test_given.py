@@ -35,17 +35,10 @@ def test_tables_come_by_name_and_what_may_be_missing_is_none() -> None:
     assert thresholds(both) == {"limit": 0.5}
 
 
-def test_a_table_that_must_be_there_makes_it_unavailable() -> None:
-    with pytest.raises(Unavailable, match="no table a, which comes from nowhere"):
-        inject(both, {"b": B})
-
-
 def test_a_missing_table_is_said_in_words_of_who_would_have_made_it() -> None:
     assert "program tells nothing of the kind" in absence("steps", {})
     assert absence("gpu_intervals", {}).endswith("which comes from metal-gpu-intervals.")
-
-
-def test_what_only_a_gpu_has_is_not_missed_in_a_recording_of_a_cpu() -> None:
+    # What only a GPU has is not missed in a recording of a CPU.
     on_a_cpu = {"gpu_intervals": pd.DataFrame({"clock": ["host"]})}
     assert absence("driver_events", on_a_cpu) == ON_THE_CPU
     assert absence("cpu_profile", on_a_cpu).endswith("which comes from time-profile.")
@@ -68,7 +61,9 @@ class Unreadable(dict[str, pd.DataFrame]):
         return super().__getitem__(name)
 
 
-def test_a_table_that_cannot_be_read_makes_it_unavailable() -> None:
+def test_a_table_that_is_missing_or_cannot_be_read_makes_it_unavailable() -> None:
+    with pytest.raises(Unavailable, match="no table a, which comes from nowhere"):
+        inject(both, {"b": B})
     with pytest.raises(Unavailable, match=r"a\.xml holds 2 tables\."):
         inject(both, Unreadable(a=A, b=B))
 
@@ -98,19 +93,14 @@ def test_what_the_provenance_tells_is_asked_for_like_a_table() -> None:
     tables = Given({}, OURS)
     assert {"targets", "machine"} <= set(tables)
     assert len(tables) == len(list(tables))
-    assert tables["targets"] == TARGETS
-    assert tables["machine"] == {}
+    assert (tables["targets"], tables["machine"]) == (TARGETS, {})
 
 
 @pytest.mark.usefixtures("derived")
-def test_a_derived_table_is_made_of_others_once() -> None:
+def test_a_derived_table_is_made_of_others_once_or_says_why_not_each_time() -> None:
     tables = Given({"gpu_intervals": intervals([(0, 5)])}, OURS)
     assert len(tables["quadrupled"]) == 4
     assert tables["doubled"] is tables["doubled"]
-
-
-@pytest.mark.usefixtures("derived")
-def test_a_table_that_cannot_be_made_says_why_each_time() -> None:
     tables = Given({"gpu_intervals": intervals([])}, OURS)
     for _ in range(2):
         with pytest.raises(Unavailable, match="nothing to double"):
@@ -118,7 +108,10 @@ def test_a_table_that_cannot_be_made_says_why_each_time() -> None:
 
 
 @pytest.mark.usefixtures("derived")
-def test_what_a_derived_table_needs_is_exported_too() -> None:
+def test_what_is_used_and_what_a_derived_table_needs_is_exported() -> None:
+    assert "gpu_intervals" in used_tables()
+    assert not used_tables() & GIVEN
+
     def judge(quadrupled: pd.DataFrame, phases: pd.DataFrame | None, machine: pd.DataFrame) -> None:
         """Ask for tables of all three kinds."""
 
@@ -182,11 +175,6 @@ def test_settings_are_rows_in_the_words_of_the_table_of_contents(tmp_path: Path)
         "instrument": ["Metal GPU Counters", "Metal GPU Counters"],
         "setting": ["Counter Set: Performance Limiters", "Shader Timeline: Enabled"],
     }
-
-
-def test_what_is_used_is_recorded() -> None:
-    assert "gpu_intervals" in used_tables()
-    assert not used_tables() & GIVEN
 
 
 STATE = (

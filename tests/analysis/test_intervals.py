@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysed import phases, table
 from tracekit.analysis.idle.work import covered as covered_by
 from tracekit.analysis.intervals import (
     FOREVER,
@@ -50,23 +51,20 @@ def test_a_row_at_the_start_of_a_window_is_in_it_and_one_at_its_end_is_not() -> 
     frame = pd.DataFrame({"start": [9, 10, 19, 20], "end": [10, 11, 20, 21]})
     assert Window(10, 20).rows(frame)["start"].tolist() == [10, 19]
     assert Window(10, 20).rows(frame, "end")["end"].tolist() == [10, 11]
-
-
-def test_what_touches_a_window_leaves_nothing_of_no_length() -> None:
     assert pairs_of(clip(*arrays([(0, 10), (20, 30), (12, 12)]), 10, 20)) == []
 
 
 @pytest.mark.parametrize(
     ("given_pairs", "expected"),
     [
-        pytest.param([], [], id="none"),
-        pytest.param([(1, 4)], [(1, 4)], id="one"),
-        pytest.param([(5, 9), (1, 4)], [(1, 4), (5, 9)], id="unordered"),
-        pytest.param([(1, 4), (3, 9)], [(1, 9)], id="overlapping"),
-        pytest.param([(1, 4), (4, 9)], [(1, 9)], id="touching"),
-        pytest.param([(1, 9), (2, 3), (5, 6)], [(1, 9)], id="nested"),
-        pytest.param([(1, 9), (2, 3), (8, 12)], [(1, 12)], id="nested-then-overlapping"),
-        pytest.param([(4, 4), (7, 7)], [], id="no-length"),
+        ([], []),  # none
+        ([(1, 4)], [(1, 4)]),  # one
+        ([(5, 9), (1, 4)], [(1, 4), (5, 9)]),  # unordered
+        ([(1, 4), (3, 9)], [(1, 9)]),  # overlapping
+        ([(1, 4), (4, 9)], [(1, 9)]),  # touching
+        ([(1, 9), (2, 3), (5, 6)], [(1, 9)]),  # nested
+        ([(1, 9), (2, 3), (8, 12)], [(1, 12)]),  # nested-then-overlapping
+        ([(4, 4), (7, 7)], []),  # no-length
     ],
 )
 def test_union_joins_what_overlaps_or_touches(given_pairs: Pairs, expected: Pairs) -> None:
@@ -93,17 +91,15 @@ def test_gaps_and_intervals_together_fill_the_window(
     assert all(start < stop for start, stop in found)
 
 
-@given(pairs, windows)
-def test_clip_keeps_what_lies_inside(intervals: Pairs, window: tuple[int, int]) -> None:
+@given(pairs, windows, pairs)
+def test_clip_keeps_what_lies_inside_and_overlap_what_both_cover(
+    intervals: Pairs, window: tuple[int, int], others: Pairs
+) -> None:
     begin, end = window
     kept = pairs_of(clip(*arrays(intervals), begin, end))
     assert covered(kept) == covered(intervals) & set(range(begin, end))
-
-
-@given(pairs, pairs)
-def test_overlap_is_what_both_cover(ours: Pairs, theirs: Pairs) -> None:
-    both = covered(ours) & covered(theirs)
-    assert overlap(*arrays(ours), *arrays(theirs)) == len(both)
+    both = covered(intervals) & covered(others)
+    assert overlap(*arrays(intervals), *arrays(others)) == len(both)
 
 
 def test_the_callers_arrays_stay_as_they_are() -> None:
@@ -115,15 +111,14 @@ def test_the_callers_arrays_stay_as_they_are() -> None:
 
 
 def test_spans_read_a_row_without_duration_as_no_length() -> None:
-    frame = pd.DataFrame({"start": [10, 20], "duration": pd.array([5, None], dtype="Int64")})
+    frame = table("start duration", (10, 5), (20, None), unit=1)
     assert pairs_of(spans(frame)) == [(10, 15), (20, 20)]
 
 
 def test_the_steady_window_is_the_workloads_own_or_spans_the_rows() -> None:
-    phases = pd.DataFrame({"name": ["warm-up", "steady"], "start": [0, 100], "duration": [100, 50]})
-    rows = pd.DataFrame({"start": [30, 3], "duration": [1, 40]})
-    assert steady_window(phases, rows) == Window(100, 150, "the steady window")
-    for marks in (None, phases[:1]):
+    marked, rows = phases(100, 50), table("start duration", (30, 1), (3, 40), unit=1)
+    assert steady_window(marked, rows) == Window(100, 150, "the steady window")
+    for marks in (None, marked[:1]):
         found = steady_window(marks, rows)
         assert found is not None
         assert (found.start, found.end, found.length) == (3, 43, 40)
@@ -135,10 +130,7 @@ def test_the_steady_window_is_the_workloads_own_or_spans_the_rows() -> None:
 def test_each_window_is_covered_as_if_it_were_alone(intervals: Pairs, parts: Pairs) -> None:
     found = IntervalSet.of(*arrays(intervals)).within(*arrays(parts))
     assert found.tolist() == [busy(*clip(*arrays(intervals), *part)) for part in parts]
-
-
-def test_times_of_a_real_trace_are_exact() -> None:
-    start = 1_700_000_000_000_000_001
+    start = 1_700_000_000_000_000_001  # of a real trace
     found = IntervalSet.of(np.array([start]), np.array([start + 7]))
     assert found.within(np.array([0, start + 3]), start + np.array([100, 5])).tolist() == [7, 2]
 
@@ -167,7 +159,7 @@ def test_an_interval_holds_its_start_and_not_its_end(
 
 
 def test_only_the_targets_rows_count_where_rows_have_an_owner() -> None:
-    frame = pd.DataFrame({"start": [0, 10], "duration": [5, 5]})
+    frame = table("start duration", (0, 5), (10, 5), unit=1)
     assert covered_by(frame).bounds.tolist() == [0, 10, 5, 15]
     assert covered_by(frame.assign(target=[False, True])).bounds.tolist() == [10, 15]
     assert not covered_by(None).bounds.size
@@ -176,11 +168,11 @@ def test_only_the_targets_rows_count_where_rows_have_an_owner() -> None:
 @pytest.mark.parametrize(
     ("given_pairs", "expected"),
     [
-        pytest.param([], [], id="none"),
-        pytest.param([(0, 5), (5, 9)], [0, 0], id="touching"),
-        pytest.param([(0, 9), (1, 3), (3, 5)], [0, 1, 1], id="nested"),
-        pytest.param([(0, 4), (1, 9), (4, 6), (5, 7)], [0, 1, 0, 2], id="lowest-free-lane"),
-        pytest.param([(2, 2), (2, 2)], [0, 0], id="no-length"),
+        ([], []),  # none
+        ([(0, 5), (5, 9)], [0, 0]),  # touching
+        ([(0, 9), (1, 3), (3, 5)], [0, 1, 1]),  # nested
+        ([(0, 4), (1, 9), (4, 6), (5, 7)], [0, 1, 0, 2]),  # lowest-free-lane
+        ([(2, 2), (2, 2)], [0, 0]),  # no-length
     ],
 )
 def test_the_lowest_free_lane_is_taken(given_pairs: Pairs, expected: list[int]) -> None:

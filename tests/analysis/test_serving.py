@@ -5,38 +5,28 @@ import math
 import pandas as pd
 import pytest
 
-from analysed import measured
+from analysed import MS, measured, table
 from tracekit.analysis import serving
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.metrics import METRICS
 
-MS = 1_000_000
-
-REQUESTS = pd.DataFrame(
-    {
-        "start": [0, 10 * MS, 20 * MS, 30 * MS, 40 * MS],
-        "number": [0, 1, 2, 3, 4],
-        "state": ["completed", "completed", "unfinished", "rejected", "completed"],
-        "first_token": pd.array([10 * MS, 30 * MS, 50 * MS, None, 20 * MS], dtype="Int64"),
-        "last_token": pd.array([30 * MS, 40 * MS, 60 * MS, None, 20 * MS], dtype="Int64"),
-        "produced": pd.array([3, 2, 2, 0, 1], dtype="Int64"),
-    }
+REQUESTS = table(
+    "start number state first_token last_token produced",
+    (0, 0, "completed", 10, 30, 3),
+    (10, 1, "completed", 30, 40, 2),
+    (20, 2, "unfinished", 50, 60, 2),
+    (30, 3, "rejected", None, None, 0),
+    (40, 4, "completed", 20, 20, 1),
 )
-TOKENS = pd.DataFrame(
-    {
-        "time": [10 * MS, 22 * MS, 30 * MS, 40 * MS, 50 * MS, 70 * MS, 80 * MS, 60 * MS],
-        "request": [0, 0, 0, 1, 1, 2, 2, 4],
-        "index": [0, 1, 2, 0, 1, 0, 1, 0],
-    }
+TOKENS = table(
+    "time request index",
+    *((10, 0, 0), (22, 0, 1), (30, 0, 2), (40, 1, 0), (50, 1, 1)),
+    *((70, 2, 0), (80, 2, 1), (60, 4, 0)),
 )
-STEPS = pd.DataFrame(
-    {
-        "start": [-5 * MS, 0, 10 * MS, 20 * MS, 30 * MS, 60 * MS],
-        "duration": pd.array([5 * MS, 10 * MS, 10 * MS, 5 * MS, 30 * MS, 10 * MS], dtype="Int64"),
-        "phase": ["warm-up", "steady", "steady", "steady", "steady", "steady"],
-        "tokens": pd.array([9, 1, 4, 3, 0, 2], dtype="Int64"),
-        "variant": ["", "", "", "", "idle", ""],
-    }
+STEPS = table(
+    "start duration phase tokens variant",
+    *((-5, 5, "warm-up", 9, ""), (0, 10, "steady", 1, ""), (10, 10, "steady", 4, "")),
+    *((20, 5, "steady", 3, ""), (30, 30, "steady", 0, "idle"), (60, 10, "steady", 2, "")),
 )
 
 

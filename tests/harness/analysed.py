@@ -31,16 +31,19 @@ M1_MAX = Provenance(machine={"system": "Darwin", "chip": "Apple M1 Max", "gpu_co
 M3_MAX = Provenance(machine={"system": "Darwin", "chip": "Apple M3 Max", "gpu_cores": 40})
 Golden = Callable[..., None]
 """Compares findings with a golden file, see tests/analysis/conftest.py."""
-_TIMES = {"start", "time", "duration", "start_latency", "encoder_time", "committed"}
-_TIMES |= {"first_token", "last_token"}
+_TIMES = {
+    *("start", "time", "duration", "start_latency", "encoder_time", "committed"),
+    *("first_token", "last_token"),
+}
 
 
 def table(columns: str, *rows: Sequence[Any], unit: int = MS, **cells: Any) -> pd.DataFrame:
     """Make a table of rows, and of cells that are the same in each; times are in ms or a `unit`."""
     made = pd.DataFrame(list(rows), columns=columns.split()).assign(**cells)
-    times = [name for name in made if name in _TIMES]
-    made[times] = (made[times].astype("Float64") * unit).round()
-    return made.astype({name: TYPES[name] for name in made if name in TYPES})
+    names = [str(name) for name in made]
+    times = {name: made[name].astype("Float64") * unit for name in names if name in _TIMES}
+    typed = {name: TYPES[name] for name in names if name in TYPES}
+    return made.assign(**{name: time.round() for name, time in times.items()}).astype(typed)
 
 
 rows = partial(table, "start duration command_buffer", target=True, depth=0)

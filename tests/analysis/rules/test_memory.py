@@ -78,18 +78,13 @@ def test_it_takes_32_mebibytes_and_a_twentieth(first: int, last: int, number: in
     assert len(judge(allocated(*line))) == number
 
 
-def test_a_cache_that_grows_as_it_says_is_passed() -> None:
+def test_a_cache_that_grows_as_it_says_is_passed_and_resident_memory_serves_last() -> None:
     kept = held(10, 30, 50, 70, 90, 110, 130, 150)
     assert not judge(GROWING, gauges=kept)
     assert len(judge(GROWING, gauges=kept.assign(source="macmon"))) == 1
-
-
-def test_resident_memory_serves_where_there_is_no_other() -> None:
-    for sizes, words in (
-        (None, "resident memory grew"),
-        (allocated(5, own=False), "resident memory grew"),
-        (GROWING, "memory of the GPU grew"),
-    ):
+    resident, of_the_gpu = "resident memory grew", "memory of the GPU grew"
+    others = allocated(5, own=False)
+    for sizes, words in ((None, resident), (others, resident), (GROWING, of_the_gpu)):
         [finding] = judge(sizes, process_samples=SAMPLES)
         assert words in finding.message
 
