@@ -24,9 +24,8 @@ def test_a_step_says_what_its_call_does_and_makes_it_each_time() -> None:
     assert work == Work(4, 40, 30, 20, 10, 2)
     assert (cost.work(4).dispatches, cost.intensity) == (None, 10 / 50)
     step = step_of(attend, work, results={"max_error": 0.5})
-    assert (step.tokens, step.bytes_read, step.bytes_unique, step.flops) == (4, 40, 30, 10)
-    assert (step.bytes_written, step.dispatches, step.results) == (20, 2, {"max_error": 0.5})
-    assert calls == []
+    assert vars(work).items() <= vars(step).items()
+    assert (step.results, calls) == ({"max_error": 0.5}, [])
     outs = [step.submit(), step.submit()]
     step.wait(outs)
     assert [out.tolist() for out in outs] == [[1.0, 2.0], [2.0, 4.0]]
@@ -79,11 +78,9 @@ def test_too_few_pairs_have_no_interval_and_say_so() -> None:
     said = measured(compared([("new", 10), ("old", 30), ("old", 30), ("new", 10)], A, B))
     assert said["speedup"] == Measured(3.0, "x", "higher")
     for end in ("low", "high"):
-        found = said[f"speedup_{end}_95"]
-        assert found.value is None
-        assert found.reason == "an interval needs 6 pairs of steps, and there were 2"
+        why = "an interval needs 6 pairs of steps, and there were 2"
+        assert said[f"speedup_{end}_95"] == Measured(None, "x", "higher", why)
     said = measured(compared([("new", 5)], A, B))
     assert said["speedup"] == Measured(None, "x", "higher", "there was no pair of steps")
     assert said["step_time_old"].reason == "the steady phase had no step of old"
-    assert said["tokens_per_second_old"].value is None
-    assert said["pairs"].value == 0
+    assert (said["tokens_per_second_old"].value, said["pairs"].value) == (None, 0)
