@@ -14,15 +14,17 @@ from tracekit.lab.msl.emulation import emulation, generated
 
 pytestmark = EMULATED
 
+TOP = "// first\n"
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "metal-on-a-cpu.md"
 
 
 def apply(source: str, *inputs: object, size: int, **options: object) -> mx.array:
     """Run one kernel over inputs called a, b, ...; its output is called out."""
     names = {"name": "small", "input_names": list("abcd"[: len(inputs)]), "output_names": ["out"]}
-    contiguous = options.pop("ensure_row_contiguous", True)
+    how = {"ensure_row_contiguous": options.pop("ensure_row_contiguous", True)}
+    how["header"] = options.pop("header", "")
     source = f"uint i = thread_position_in_grid.x;\n{source}"
-    made = mx.fast.metal_kernel(source=source, ensure_row_contiguous=contiguous, **names)
+    made = mx.fast.metal_kernel(source=source, **how, **names)
     sizes = {"grid": (size, 1, 1), "threadgroup": (32, 1, 1), "output_shapes": [(size,)]}
     dtypes = [options.pop("dtype", mx.float32)]
     return made(inputs=list(inputs), output_dtypes=dtypes, **sizes, **options)[0]
@@ -103,45 +105,32 @@ def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> Non
     assert "'x': Traffic(loaded=32, stored=0, touched=32" in printed
 
 
-DOUBLE = "uint i = thread_position_in_grid.x; o[i] = a[i] * T(2);"
-SUM = "o[0] = a[0] + b; p[0] = a_strides[0];"
-double = mx.fast.metal_kernel(name="dbl", input_names=["a"], output_names=["o"], source=DOUBLE)
-total = mx.fast.metal_kernel(
-    name="sum", input_names=["a", "b"], output_names=["o", "p"], source=SUM, header="// first\n"
-)
-
-
-def _double(a: mx.array, *, verbose: bool = False) -> mx.array:
+def double(a: mx.array, **options: object) -> mx.array:
     template = [("T", a.dtype), ("N", -3), ("SAFE", True)]
-    sizes = {"grid": (8, 2, 1), "threadgroup": (4, 1, 1), "template": template}
-    shapes = {"output_shapes": [a.shape], "output_dtypes": [a.dtype]}
-    return double(inputs=[a], **sizes, **shapes, verbose=verbose)[0]
-
-
-def _total(a: mx.array) -> mx.array:
-    shapes = {"output_shapes": [(1,), (1,)], "output_dtypes": [a.dtype, mx.int32]}
-    out, strides = total(inputs=[a, 2.5], grid=(1, 1, 1), threadgroup=(1, 1, 1), **shapes)
-    return out + strides
+    return apply("out[i] = a[i] * T(2);", a, size=8, dtype=a.dtype, template=template, **options)
 
 
 def test_the_text_is_what_mlx_prints_from_c(capfd: pytest.CaptureFixture[str]) -> None:
-    (kernel,) = generated(lambda a: _double(a, verbose=True), mx.zeros((8,), mx.float16))
+    (kernel,) = generated(lambda a: double(a, verbose=True), mx.zeros((8,), mx.float16))
     printed = capfd.readouterr().out
-    assert "Generated source code for `dbl`" in printed
+    assert "Generated source code for `small`" in printed
     (between,) = re.findall(r"```\n(.*?)\n```", printed, re.DOTALL)
     assert kernel.text == between
-    assert generated(_double, mx.zeros((8,), mx.float16)) == (kernel,)
+    assert generated(double, mx.zeros((8,), mx.float16)) == (kernel,)
     assert capfd.readouterr().out == ""
-    assert (kernel.name, kernel.template) == ("dbl", "float16_t, -3, 1")
-    assert kernel.function == "custom_kernel_dbl__float16_t__3_1_float16_t_float16_t"
+    assert (kernel.name, kernel.template) == ("small", "float16_t, -3, 1")
+    assert kernel.function == "custom_kernel_small__float16_t__3_1_float16_t_float16_t"
     assert f"[[kernel]] void {kernel.function}(" in kernel.text
-    assert (kernel.grid, kernel.threadgroup) == ((8, 2, 1), (4, 1, 1))
+    assert (kernel.grid, kernel.threadgroup) == ((8, 1, 1), (32, 1, 1))
 
 
 def test_a_chain_is_told_in_running_order_with_headers() -> None:
-    first, second = generated(lambda a: _total(mx.exp(_double(a))), mx.zeros((8,), mx.float32))
-    assert (first.name, second.name, second.template) == ("dbl", "sum", "")
-    assert second.text.startswith("// first\n")
+    def chain(a: mx.array) -> mx.array:
+        return apply("out[0] = b + a_strides[0];", mx.exp(double(a)), 2.5, size=1, header=TOP)
+
+    first, second = generated(chain, mx.zeros((8,), mx.float32))
+    assert (first.template, second.template) == ("float, -3, 1", "")
+    assert second.text.startswith(TOP)
     assert "const constant float& b [[buffer(2)]]" in second.text
     assert "const constant int64_t* a_strides" in second.text
 

@@ -114,12 +114,6 @@ def test_arrivals_are_those_of_a_rescaled_gamma_process() -> None:
     assert np.allclose(np.array(arrivals) / SECOND, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("burstiness", "variation"), [(0.25, 2.0), (1.0, 1.0), (4.0, 0.5)])
-def test_burstiness_is_the_shape_of_the_gaps(burstiness: float, variation: float) -> None:
-    gaps = np.diff(drawn(Rate(1.0), count=20_000, burstiness=burstiness))
-    assert gaps.std() / gaps.mean() == pytest.approx(variation, rel=0.05)
-
-
 def test_a_ramp_climbs_linearly_and_then_holds() -> None:
     rate = Rate(10.0, ramp=4.0)
     arrivals = np.array(drawn(rate, duration=6.0, burstiness=1e6)) / SECOND

@@ -1,11 +1,13 @@
 """A worker in this process: what it is asked, its hot loop and what hangs on it."""
 
+import gc
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import mlx.core as mx
 import pytest
@@ -22,7 +24,7 @@ from tracekit.workload.worker.loop import (
     budget,
     measure,
 )
-from tracekit.workload.worker.phases import calm_down, capture_steps, note
+from tracekit.workload.worker.phases import calm_down, capture_steps, note, run
 from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.workload import (
     REFERENCE,
@@ -58,6 +60,27 @@ class Counter:
 
     def step(self) -> Step:
         return Step(self.submit, self.wait, "cpu", specializations=lambda: frozenset(self.names))
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Iterator[Account]:
+    made = Account(tmp_path / "workload.jsonl", tmp_path / "workload.json")
+    yield made
+    made.end("done")
+
+
+@pytest.fixture
+def lived(
+    make_spec: Callable[..., Spec], account: Account, report: Report
+) -> Iterator[Callable[..., WorkloadReport]]:
+    """Live a worker's life in this process; return its report."""
+
+    def live(text: str = "", **values: Any) -> WorkloadReport:
+        run(make_spec(text, **values), account, Stop())
+        return report()
+
+    yield live
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -3,22 +3,61 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.worker.spec import Spec
+from tracekit.workload.worker.spec import Spec, command
 from worker_naps import naps_that
 
 pytestmark = pytest.mark.processes
 
-Finish = Callable[[], tuple[int, str]]
 Start = Callable[..., subprocess.Popen[str]]
-When = Callable[[Callable[[WorkloadReport], bool]], WorkloadReport]
+When = Callable[..., WorkloadReport]
 MakeSpec = Callable[..., Spec]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start the worker of the spec that was made; none outlives the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(**options: Any) -> subprocess.Popen[str]:
+        argv = command(tmp_path / "worker.json")
+        started.append(subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, **options))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=30)
+
+
+@pytest.fixture
+def when(report: Callable[[], WorkloadReport]) -> When:
+    """Wait until the journal says something."""
+
+    def until(said: Callable[[WorkloadReport], bool]) -> WorkloadReport:
+        for _ in range(3000):
+            if said(report()):
+                return report()
+            time.sleep(0.01)
+        pytest.fail(f"the journal never said so: {report()}")
+
+    return until
+
+
+def ended(worker: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for a worker; return its exit code and what it wrote to stderr."""
+    _, complaint = worker.communicate(timeout=60)
+    return worker.returncode, complaint
 
 
 def saved(spec: Spec) -> WorkloadReport:
@@ -31,10 +70,10 @@ def count(report: WorkloadReport, phase: str) -> int:
     return sum(step.phase == phase for step in report.steps)
 
 
-def test_a_whole_life(make_spec: MakeSpec, finish: Finish) -> None:
+def test_a_whole_life(make_spec: MakeSpec, start: Start) -> None:
     text = naps_that().replace("def naps()", "def naps(size: int)").replace("=3", "=size, flops=7")
     spec = make_spec(text, reference=True, parameters={"size": 3})
-    assert finish() == (0, "")
+    assert ended(start()) == (0, "")
     report = saved(spec)
     assert (report.state, report.complete, report.error) == ("done", True, "")
     assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "steady"]
@@ -56,9 +95,9 @@ def test_a_whole_life(make_spec: MakeSpec, finish: Finish) -> None:
         assert step.phase != "steady" or step.start >= report.phases[-1].start
 
 
-def test_a_step_that_raises_is_told_in_words(make_spec: MakeSpec, finish: Finish) -> None:
+def test_a_step_that_raises_is_told_in_words(make_spec: MakeSpec, start: Start) -> None:
     spec = make_spec(naps_that(step='1 / 0 if made == 4 else ""'))
-    code, complaint = finish()
+    code, complaint = ended(start())
     why = "The workload failed: ZeroDivisionError: division by zero"
     assert complaint.rstrip().endswith(why)
     assert "Traceback" in complaint
@@ -123,10 +162,10 @@ def test_a_worker_ends_with_its_recorder(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_one_sentence(make_spec: MakeSpec, finish: Finish) -> None:
+def test_a_full_disk_is_one_sentence(make_spec: MakeSpec, start: Start) -> None:
     journal = make_spec().journal
     journal.symlink_to("/dev/full")
-    assert finish() == (3, f"error: {journal} cannot be written: No space left on device.\n")
+    assert ended(start()) == (3, f"error: {journal} cannot be written: No space left on device.\n")
 
 
 WAITS = """
