@@ -11,10 +11,12 @@ import pytest
 from bench_subjects import Hand
 from tracekit.base.errors import InterruptedRunError, ToolError
 from tracekit.cli import bench
-from tracekit.lab.bench.inputs import Shape
+from tracekit.lab.bench.document import Bench
+from tracekit.lab.bench.inputs import Shape, Subject
 from tracekit.lab.bench.measure import SUBJECTS, Settings, run_bench
 
 Run = Callable[..., Any]
+MS = 1_000_000
 SMALL = (
     "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 --active-blocks 2 "
     "--queries 16 --rows 2 --dims 32 --out-dims 32 --dtype float32 --warmup 1 --budget 0.01 "
@@ -46,13 +48,13 @@ def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
     assert f"written: {tmp_path / 'results.json'}" in ran.err
 
 
+def measured(hand: Hand, *subjects: Subject) -> Bench:
+    return run_bench(Shape(), Settings(), subjects=subjects, clock=hand.read)
+
+
 def test_a_failing_subject_is_shown_and_ends_in_three(capsys: pytest.CaptureFixture[str]) -> None:
     hand = Hand()
-    subjects = [
-        hand.subject("broken", 10_000_000, fails_after=0),
-        hand.subject("sound", 10_000_000),
-    ]
-    done = run_bench(Shape(), Settings(), subjects=subjects, clock=hand.read)
+    done = measured(hand, hand.subject("broken", MS, fails_after=0), hand.subject("sound", 10 * MS))
     bench._show(done)
     with pytest.raises(ToolError, match=r"^1 of 2 subjects failed: broken\.$") as caught:
         bench._end(done, None)
@@ -62,19 +64,13 @@ def test_a_failing_subject_is_shown_and_ends_in_three(capsys: pytest.CaptureFixt
     assert "warning: broken failed: RuntimeError: the kernel is broken" in shown.err
 
 
-@pytest.mark.parametrize(
-    ("steps", "hint"), [(5, "What was measured is in b.json."), (1, "Nothing")]
-)
-def test_an_interrupted_bench_ends_in_130_and_says_where_its_samples_are(
-    steps: int, hint: str
-) -> None:
-    hand = Hand()
-    stopped = hand.subject("A", 10_000_000, fails_after=steps, error=KeyboardInterrupt)
-    done = run_bench(Shape(), Settings(), subjects=[stopped], clock=hand.read)
-    with pytest.raises(InterruptedRunError) as caught:
-        bench._end(done, Path("b.json"))
-    assert caught.value.exit_code == 130
-    assert caught.value.hint.startswith(hint)
+def test_an_interrupted_bench_ends_in_130_and_says_where_its_samples_are() -> None:
+    for steps, hint in ((5, "What was measured is in b.json."), (1, "Nothing")):
+        hand = Hand()
+        stopped = hand.subject("A", 10 * MS, fails_after=steps, error=KeyboardInterrupt)
+        with pytest.raises(InterruptedRunError) as caught:
+            bench._end(measured(hand, stopped), Path("b.json"))
+        assert (caught.value.exit_code, caught.value.hint.startswith(hint)) == (130, True)
 
 
 @on_the_cpu

@@ -10,7 +10,6 @@ import pytest
 
 from small_kernels import EMULATED, compiled, one_output, run
 from tracekit.base.errors import KernelError, UsageError
-from tracekit.lab.msl.program import Order
 
 pytestmark = EMULATED
 
@@ -18,29 +17,11 @@ A = np.arange(64, dtype=np.float32)
 BOTH = "const device float* a, device float* out"
 SIZES = {"grid": (64, 1, 1), "threadgroup": (64, 1, 1)}
 
-REVERSED = """\
-threadgroup float room[64];
-room[t] = a[i];
-threadgroup_barrier(mem_flags::mem_threadgroup);
-out[i] = room[63 - t];"""
-
 
 def failure(body: str, *, threads: int = 64, checked: bool = False, **options: object) -> str:
     with pytest.raises(KernelError) as caught:
         one_output(body, A, threads=threads, threadgroup=64, checked=checked, **options)
     return caught.value.message
-
-
-def test_a_missing_barrier_shows_in_the_order_of_threads() -> None:
-    for order in Order:
-        assert one_output(REVERSED, A, threadgroup=64, order=order).tolist() == A[::-1].tolist()
-    body = REVERSED.replace("threadgroup_barrier(mem_flags::mem_threadgroup);", "")
-    up, down = (
-        one_output(body, A, threadgroup=64, order=order)
-        for order in (Order.ASCENDING, Order.DESCENDING)
-    )
-    assert np.isnan(up).sum() == 32  # threadgroup memory is NaN before it is written
-    assert not np.array_equal(up, down, equal_nan=True)
 
 
 SOME = """float x = a[i];

@@ -72,16 +72,6 @@ def test_the_options_of_a_check_are_those_of_the_command(tracekit: Run, row_sums
         assert (ran.code, said in ran.err) == (3, True)
 
 
-def test_a_kernel_of_a_file_is_launched_as_it_is_said(tracekit: Run, scale: Write) -> None:
-    good = tracekit("verify-kernel", scale(), *LAUNCH, "--buffer", ROWS)
-    assert good.code == 0
-    assert good.out.startswith("scale.metal scale\n")
-    bad = tracekit("verify-kernel", scale(), *LAUNCH, "--buffer", "rows=int32[4]=9")
-    assert bad.code == 1
-    assert "of buffer 'in' (512 bytes)" in bad.out
-    assert "in[rows[at.y] * WIDTH + at.x]" in bad.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

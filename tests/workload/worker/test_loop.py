@@ -275,34 +275,36 @@ def test_the_workloads_own_reference_goes_first(loop: Loop, report: Report) -> N
     assert [gauge.source for gauge in report().gauges] == ["workload", "workload"]
 
 
-PACED = """
+WORKLOAD = """
 import time
-from tracekit.workload import Gauge, Step, StepReport, workload
+from tracekit.workload import Gauge, Measured, Request, Step, StepReport, workload
 
-def tell():
-    return StepReport(gauges=(Gauge("reference", 5.0, time.monotonic_ns(), "ns"),))
+begun = []
 
 @workload
 def naps() -> Step:
-    return Step(
-        submit=lambda: None, wait=lambda _: None, backend="{backend}", tell={tell}, tokens=len([])
-    )
+    return Step(submit=lambda: None, wait=lambda _: None, {more})
 """
+PACED = 'tell=lambda: StepReport(gauges=(Gauge("reference", 5.0, time.monotonic_ns(), "ns"),))'
+SERVES = """backend="cpu", begin=lambda: begun.append(1),
+        tell=lambda: StepReport(tokens=len(begun)),
+        finish=lambda: {"began": Measured(len(begun), "count")},
+        leave=lambda: StepReport(requests=[Request(7, 5, 3, 2)])"""
 
 
 @pytest.mark.parametrize(
-    ("wanted", "backend", "tell", "sources"),
+    ("wanted", "more", "sources"),
     [
-        (True, "cpu", "None", {"tracekit (MLX)"}),
-        (True, "cpu", "tell", {"workload"}),
-        (True, "metal", "None", set()),
-        (False, "cpu", "None", set()),
+        (True, 'backend="cpu"', {"tracekit (MLX)"}),
+        (True, f'backend="cpu", {PACED}', {"workload"}),
+        (True, 'backend="metal"', set()),
+        (False, 'backend="cpu"', set()),
     ],
 )
 def test_a_worker_does_reference_work_in_steady_steps_on_a_cpu_only(
-    lived: Callable[..., WorkloadReport], wanted: bool, backend: str, tell: str, sources: set[str]
+    lived: Callable[..., WorkloadReport], wanted: bool, more: str, sources: set[str]
 ) -> None:
-    said = lived(PACED.format(backend=backend, tell=tell), reference=wanted, repeats=8)
+    said = lived(WORKLOAD.replace("{more}", more), reference=wanted, repeats=8)
     assert {gauge.source for gauge in said.gauges} == sources
     steady = next(phase for phase in said.phases if phase.name == "steady")
     assert bool(said.spans) == (sources == {"tracekit (MLX)"})
@@ -311,29 +313,10 @@ def test_a_worker_does_reference_work_in_steady_steps_on_a_cpu_only(
         assert all(span.end <= step.start or step.completed <= span.start for step in said.steps)
 
 
-SERVES = """
-from tracekit.workload import Measured, Request, Step, StepReport, workload
-
-begun = []
-
-@workload
-def naps() -> Step:
-    return Step(
-        submit=lambda: None,
-        wait=lambda _: None,
-        backend="cpu",
-        tell=lambda: StepReport(tokens=len(begun)),
-        begin=lambda: begun.append(1),
-        finish=lambda: {"began": Measured(len(begun), "count")},
-        leave=lambda: StepReport(requests=[Request(7, 5, 3, 2)]),
-    )
-"""
-
-
 def test_what_is_left_at_the_end_is_reported_after_the_steady_phase(
     lived: Callable[..., WorkloadReport],
 ) -> None:
-    said = lived(SERVES)
+    said = lived(WORKLOAD.replace("{more}", SERVES))
     assert [step.tokens for step in said.steps] == [0, 0, 1, 1, 1, 1, 1]
     assert said.results == {"began": Measured(1, "count")}
     assert said.requests == (Request(7, 5, 3, 2),)
