@@ -10,6 +10,7 @@ import pytest
 
 from prepared_steps import DECODE
 from prepared_steps import prepared as prepare
+from small_kernels import emulated
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.msl.emulation import emulation
@@ -76,7 +77,7 @@ def test_ragged_lengths_are_drawn_by_the_seed_alike_for_all() -> None:
     assert sdpa(ragged=True, seed=1).flops == ragged[0]
 
 
-@pytest.mark.usefixtures("compiled_kernels")
+@emulated
 def test_every_specialization_of_the_model_is_made_before_the_first_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -145,7 +146,7 @@ def test_variants_say_what_each_of_them_does() -> None:
         assert (theirs.bytes_unique, theirs.bytes_written) == (read, written)
 
 
-@pytest.mark.usefixtures("compiled_kernels")
+@emulated
 def test_a_kernel_is_compared_in_place_of_mlx_ops() -> None:
     with emulation() as log:
         step = versus(kernel="grouped", dtype="float32", order="abab")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from prepared_steps import prepared as prepare
+from small_kernels import emulated
 from tracekit.analysis.result import Finding
 from tracekit.base.errors import ToolError
 from tracekit.lab.msl.emulation import emulation
@@ -28,6 +29,7 @@ def step_of(step: Step) -> list[Span]:
 
 
 @on_cpu
+@emulated
 def test_churn_compiles_now_and_then_in_the_steady_phase_only() -> None:
     step = prepare("churn", every=3, size=64)
     assert len(step.specializations()) == 1
@@ -47,6 +49,7 @@ def test_churn_compiles_now_and_then_in_the_steady_phase_only() -> None:
 
 
 @on_cpu
+@emulated
 def test_churn_computes_and_counts_the_libraries_that_mlx_compiled_and_takes_them_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +68,7 @@ def test_churn_computes_and_counts_the_libraries_that_mlx_compiled_and_takes_the
 
 
 @on_cpu
+@emulated
 def test_where_nothing_is_compiled_churn_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     mx.disable_compile()
     try:
@@ -77,7 +81,7 @@ def test_where_nothing_is_compiled_churn_says_so(monkeypatch: pytest.MonkeyPatch
         prepare("churn", size=64)
 
 
-@pytest.mark.usefixtures("compiled_kernels")
+@emulated
 def test_on_metal_each_pipeline_is_a_template_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """The very source that MLX generates, run on this CPU; names are those in a trace."""
     monkeypatch.setattr(mx, "default_device", lambda: mx.Device(mx.gpu))

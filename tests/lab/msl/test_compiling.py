@@ -179,6 +179,7 @@ def test_messages_name_the_file_and_its_own_line(tmp_path: Path) -> None:
         written.run({"out": np.zeros(1, np.int32)}, **ONE)
 
 
+@emulated
 def test_a_text_without_files_stays_as_it_is(tmp_path: Path) -> None:
     text = '#include <metal_stdlib>\n// #include "ops.h"\n#include "nowhere.h"\n'
     assert with_includes(text, tmp_path / "k.metal") == (text, ())

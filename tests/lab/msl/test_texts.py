@@ -31,7 +31,7 @@ def test_what_cannot_be_run_is_refused_at_its_place(body: str, says: str) -> Non
     assert caught.value.message.startswith(says)
 
 
-@pytest.mark.emulator
+@emulated
 @pytest.mark.parametrize(
     ("text", "function", "says"),
     [

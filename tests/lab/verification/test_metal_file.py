@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from small_kernels import emulated
 from tracekit.base.errors import InputError, TracekitError, UsageError
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.metal_file import Launch, buffer, metal_subject
@@ -189,7 +190,7 @@ def test_a_file_that_is_no_kernel_is_told(tmp_path: Path) -> None:
         metal_subject(tmp_path / "nothing.metal", GOOD, seed=0)
 
 
-@pytest.mark.usefixtures("compiled_kernels")
+@emulated
 def test_files_and_structs_that_a_kernel_needs_are_found(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "sizes.h").write_text("struct sizes { int first; float by; };\n")

@@ -8,6 +8,7 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
+from small_kernels import EMULATED
 from tracekit.base.errors import ToolError
 from tracekit.base.files import shipped
 from tracekit.lab.msl.emulation import generated
@@ -24,7 +25,7 @@ from tracekit.lab.verification.verify import (
     within_bound,
 )
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = EMULATED
 
 Change = Callable[[str], str]
 BARRIER = re.compile(r"threadgroup_barrier\([^;]*;")

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from small_kernels import EMULATED
 from tracekit.lab.verification.verify import NOT_PROVEN
 from tracekit.workload.workload import find
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = EMULATED
 
 Run = Callable[..., Any]
 Write = Callable[..., Path]
