@@ -57,9 +57,7 @@ def test_the_short_grid_has_every_type_and_every_kind_of_lengths() -> None:
         *(("empty", [16, 0, 5]), ("seven", [*range(16, 23)]), ("long", [763, 17])),
     ],
 )
-def test_everything_past_an_end_is_not_a_number_and_nothing_else(
-    lengths: Any, expected: list[int]
-) -> None:
+def test_what_lies_past_an_end_is_nan_and_nothing_else(lengths: Any, expected: list[int]) -> None:
     case = Case("bfloat16", 64, 16, lengths=lengths)
     assert case.lens == expected
     problem = case.problem(0)

@@ -154,7 +154,7 @@ def prepare(resident: Resident, workloads: Path, warmup: int = 2, **parameters: 
     return resident.answer(ChildRequest(prepare=asked)).ready
 
 
-def step_on(
+def make_steps(
     resident: Resident, seconds: float = 0.0, least: int = 5, wake: float = 0.0
 ) -> StepTimes:
     return resident.answer(ChildRequest(steps=RunSteps(seconds, least, wake))).steps
@@ -171,14 +171,14 @@ def test_it_is_warm_once_it_is_ready(resident: Resident, workloads: Path) -> Non
 
 def test_steps_that_wait_for_load_stand_apart(resident: Resident, workloads: Path) -> None:
     prepare(resident, workloads, warmup=2, trick="idle")
-    turn = step_on(resident, least=4)
+    turn = make_steps(resident, least=4)
     assert (len(turn.times), turn.idle, turn.variants) == (2, 2, ())
     assert turn.tokens == 3 + 5
 
 
 def test_work_that_runs_out_is_said(resident: Resident, workloads: Path) -> None:
     prepare(resident, workloads, warmup=2, trick="exhausted")
-    first, second = step_on(resident, seconds=1), step_on(resident, seconds=1)
+    first, second = make_steps(resident, seconds=1), make_steps(resident, seconds=1)
     assert (len(first.times), first.exhausted) == (5, True)
     assert second == StepTimes(exhausted=True)
 
@@ -193,33 +193,29 @@ def test_tokens_are_those_of_the_variant() -> None:
     assert step_times(notes, step) == StepTimes((4, 4), 1, 8, 29, ("paged", "sdpa"))
 
 
-def test_new_pipelines_make_the_warm_up_longer_and_those_of_a_turn_are_named(
-    resident: Resident, workloads: Path
-) -> None:
+def test_new_pipelines_prolong_a_warm_up_and_are_named(resident: Resident, workloads: Path) -> None:
     assert prepare(resident, workloads, trick="compile").steps == 4
-    assert step_on(resident, least=16).specializations == ("kernel-20",)
-    assert step_on(resident).specializations == ()
+    assert make_steps(resident, least=16).specializations == ("kernel-20",)
+    assert make_steps(resident).specializations == ()
 
 
-def test_a_turn_makes_its_fewest_steps_or_lasts_its_time(
-    resident: Resident, workloads: Path
-) -> None:
+def test_a_turn_has_its_fewest_steps_or_its_time(resident: Resident, workloads: Path) -> None:
     prepare(resident, workloads, seconds=0.002)
     for least in (7, 6):  # each turn tells its own steps
-        turn = step_on(resident, least=least)
+        turn = make_steps(resident, least=least)
         assert turn == StepTimes(turn.times, 0, 3 * least, turn.length)
         assert len(turn.times) == least
         assert min(turn.times) >= 0.002e9
         assert sum(turn.times) <= turn.length
-    assert 0.045e9 < step_on(resident, seconds=0.05).length < 0.5e9
+    assert 0.045e9 < make_steps(resident, seconds=0.05).length < 0.5e9
 
 
-def test_the_work_begins_once_is_asked_at_the_end_and_steps_that_wake_it_are_nobodys(
+def test_work_begins_once_and_steps_that_wake_it_do_not_count(
     resident: Resident, workloads: Path
 ) -> None:
     prepare(resident, workloads)
-    step_on(resident)
-    assert len(step_on(resident, wake=0.05).times) == 5
+    make_steps(resident)
+    assert len(make_steps(resident, wake=0.05).times) == 5
     results = resident.answer(ChildRequest(finish=Finish())).finished.results
     assert (results["begun"], results["depth"]) == (Measured(1), Measured(0.25))
     assert results["steps"].value > 12  # two warm up, ten are told
@@ -291,9 +287,7 @@ def test_what_cannot_be_done_is_answered(
 
 @processes
 @pytest.mark.parametrize("number", [0, signal.SIGINT])  # 0 sends none: it is asked no more
-def test_who_is_stopped_leaves_after_the_step_and_answers_no_turn(
-    child: Line, workloads: Path, number: int
-) -> None:
+def test_who_is_stopped_leaves_after_the_step(child: Line, workloads: Path, number: int) -> None:
     child.ask(naps(workloads))
     child.send(ChildRequest(steps=RunSteps(60.0)))
     time.sleep(0.1)

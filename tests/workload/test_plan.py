@@ -27,9 +27,7 @@ def test_a_run_is_named_after_what_is_recorded() -> None:
     assert [plan.name for plan in plans] == ["llama-bench", "pid-4711"]
 
 
-def test_without_a_folder_each_run_gets_a_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_run_gets_a_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     made = {claimed(None, "paged", Provenance()).folder for _ in range(3)}
     assert [folder.parts[:2] for folder in made] == [("bench", "traces")] * 3
@@ -46,7 +44,7 @@ def test_a_claim_is_whole_from_its_first_moment(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == left
 
 
-def test_a_folder_that_is_gone_is_no_place_to_record_from(
+def test_no_run_starts_in_a_folder_that_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = tmp_path / "gone"

@@ -59,11 +59,9 @@ def gemm(tmp_path: Path) -> Workload:
     return load(file)
 
 
-def test_a_file_is_a_workload_and_values_become_the_functions_own_types(
-    gemm: Workload, tmp_path: Path
-) -> None:
-    assert (gemm.name, gemm.summary) == ("gemm-chain", "Multiply matrices.")
-    assert gemm.file == tmp_path / "gemm_chain.py"
+def test_a_file_is_a_workload_and_values_become_the_functions_own_types(gemm: Workload) -> None:
+    known = (gemm.name, gemm.summary, gemm.file.name)
+    assert known == ("gemm-chain", "Multiply matrices.", "gemm_chain.py")
     given = {
         "rows": "4", "scale": 2, "dtype": "float16", "order": "column", "ragged": "true",
         "weights": "w.npy", "rest": {"anything": 1},

@@ -78,9 +78,7 @@ def test_ragged_lengths_are_drawn_by_the_seed_alike_for_all() -> None:
 
 
 @emulated
-def test_every_specialization_of_the_model_is_made_before_the_first_step(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_specializations_are_made_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """The Metal source, run on this CPU."""
     monkeypatch.setattr("tracekit.ops.BLOCK_SIZES", ())
     with emulation():

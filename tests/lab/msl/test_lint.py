@@ -161,9 +161,7 @@ def test_a_planted_error_is_found_at_its_place(right: str, wrong: str, said: str
         ("r = fast::erfcx(r);", "no member named 'erfcx'"),  # the declarations lack it
     ],
 )
-def test_what_clang_takes_otherwise_than_metal_is_a_doubt_not_a_defect(
-    line: str, doubt: str
-) -> None:
+def test_what_clang_takes_otherwise_than_metal_is_no_defect(line: str, doubt: str) -> None:
     found = changed("  *pr += 1;", f"  *pr += 1; {line}")
     assert (found.defects, [unknown.line for unknown in found.unknown]) == ((), [72])
     assert doubt in found.unknown[0].message

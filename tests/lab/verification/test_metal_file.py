@@ -162,9 +162,7 @@ def test_an_output_that_is_read_first_is_nan_unless_it_is_given(scale: Write) ->
         ({"grid": "4096", "threadgroup": "2048"}, "1024 at most"),
     ],
 )
-def test_a_mistake_on_the_command_line_is_one_sentence(
-    scale: Write, changes: dict[str, Any], said: str
-) -> None:
+def test_a_mistaken_launch_is_said(scale: Write, changes: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said) as told:
         verify(metal_subject(scale(), replace(GOOD, **changes), seed=0))
     assert "is no number" not in said or "Write true, false or a number" in told.value.hint

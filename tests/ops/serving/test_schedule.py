@@ -141,9 +141,7 @@ INTERRUPTED = Rate(10.0, ramp=10.0, spikes=(Spike(5.0, 1.0, 1.0),))
         (INTERRUPTED, 7.0, 13.5 + 6.5),
     ],
 )
-def test_a_rate_has_a_number_of_arrivals_up_to_each_moment(
-    rate: Rate, until: float, expected: float
-) -> None:
+def test_arrivals_are_expected_up_to_each_moment(rate: Rate, until: float, expected: float) -> None:
     assert rate.expected(until) == pytest.approx(expected)
 
 

@@ -39,6 +39,7 @@ from tracekit.workload.workload import (
 
 NEVER = 2**63 - 1
 Report = Callable[[], WorkloadReport]
+Live = Callable[..., WorkloadReport]
 
 
 class Counter:
@@ -70,9 +71,7 @@ def account(tmp_path: Path) -> Iterator[Account]:
 
 
 @pytest.fixture
-def lived(
-    make_spec: Callable[..., Spec], account: Account, report: Report
-) -> Iterator[Callable[..., WorkloadReport]]:
+def lived(make_spec: Callable[..., Spec], account: Account, report: Report) -> Iterator[Live]:
     """Live a worker's life in this process; return its report."""
 
     def live(text: str = "", **values: Any) -> WorkloadReport:
@@ -302,7 +301,7 @@ SERVES = """backend="cpu", begin=lambda: begun.append(1),
     ],
 )
 def test_a_worker_does_reference_work_in_steady_steps_on_a_cpu_only(
-    lived: Callable[..., WorkloadReport], wanted: bool, more: str, sources: set[str]
+    lived: Live, wanted: bool, more: str, sources: set[str]
 ) -> None:
     said = lived(WORKLOAD.replace("{more}", more), reference=wanted, repeats=8)
     assert {gauge.source for gauge in said.gauges} == sources
@@ -313,18 +312,14 @@ def test_a_worker_does_reference_work_in_steady_steps_on_a_cpu_only(
         assert all(span.end <= step.start or step.completed <= span.start for step in said.steps)
 
 
-def test_what_is_left_at_the_end_is_reported_after_the_steady_phase(
-    lived: Callable[..., WorkloadReport],
-) -> None:
+def test_what_is_left_at_the_end_is_reported_after_the_steady_phase(lived: Live) -> None:
     said = lived(WORKLOAD.replace("{more}", SERVES))
     assert [step.tokens for step in said.steps] == [0, 0, 1, 1, 1, 1, 1]
     assert said.results == {"began": Measured(1, "count")}
     assert said.requests == (Request(7, 5, 3, 2),)
 
 
-def test_time_ends_the_steady_phase_and_memory_is_noted_after_each(
-    lived: Callable[..., WorkloadReport],
-) -> None:
+def test_time_ends_the_steady_phase_and_memory_is_noted_after_each(lived: Live) -> None:
     said = lived(repeats=None, seconds=0.1)
     steady = said.phases[-1]
     assert 100_000_000 <= steady.end - steady.start < 2_000_000_000
