@@ -1,7 +1,6 @@
 """RMSNorm and the linear layer after it: fused, separate, their reference and traffic."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -174,13 +173,10 @@ def fused_kernel(problem: NormProblem) -> mx.array:
     across = -(-problem.outputs // tile.columns)
     with needing_metal("`tracekit.ops.norm.compiled` does the same with MLX's own ops."):
         arrays = [padded(array) for array in (problem.x, problem.gain, problem.weight)]
-        template: dict[str, Any] = {
-            "T": problem.dtype, "ROWS": tile.rows, "COLUMNS": COLUMNS,
-            "VEC": tile.vec, "SIMDGROUPS": SIMDGROUPS,
-        }  # fmt: skip
+        sizes = {"ROWS": tile.rows, "COLUMNS": COLUMNS, "VEC": tile.vec, "SIMDGROUPS": SIMDGROUPS}
         (out,), _ = _SOURCE.launch(
             [*arrays, problem.rows, problem.dims, problem.outputs, float(problem.eps)],
-            list(template.items()),
+            [("T", problem.dtype), *sizes.items()],
             (across * SIMDGROUPS * LANES, -(-problem.rows // tile.rows), 1),
             SIMDGROUPS * LANES,
             [((problem.rows, problem.outputs), problem.dtype)],

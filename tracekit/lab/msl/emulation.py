@@ -181,29 +181,21 @@ def emulation(
     Each call is compiled for this processor and run on the arrays' contents at once; see
     `handled_by`. Outputs hold NaN before, or `init_value`. Yields what ran, in order; it grows.
 
-    Args:
-        order: In which order threads run between two places where they meet.
-        seed: Of the random order.
-        checked: Check every access to a buffer and count its bytes.
-        lenient: Let a simdgroup operation be reached by some lanes only, as Metal does.
-        patience: Seconds after which a kernel is stopped: some never end.
+    Threads run in an `order`, the random one by a `seed`, between two places where they meet. If
+    `checked`, every access to a buffer is checked and its bytes are counted; if `lenient`, some
+    lanes may leave out a simdgroup operation, as on Metal. A kernel is stopped after `patience`
+    seconds: some never end.
     """
     launches: list[Launched] = []
+    how: Any = {"order": order, "seed": seed, "lenient": lenient, "patience": patience}
 
     def run(call: Call) -> list[mx.array]:
         source = call.source
         program = _program(source.text, source.function, source.template, source.name, checked)
         arrays = call.inputs | call.outputs
         names = [asked.name for asked in program.parameters if asked.kind == "buffer"]
-        statistics = program.run(
-            {name: arrays[name] for name in names},
-            grid=source.grid,
-            threadgroup=source.threadgroup,
-            order=order,
-            seed=seed,
-            lenient=lenient,
-            patience=patience,
-        )
+        buffers = {name: arrays[name] for name in names}
+        statistics = program.run(buffers, grid=source.grid, threadgroup=source.threadgroup, **how)
         launches.append(Launched(source.kernel, statistics))
         return call.results()
 
