@@ -122,7 +122,7 @@ def test_the_machines_pace_is_taken_out() -> None:
     ],
 )
 def test_a_change_is_measured_or_at_equal_pace_both(known: dict[str, Any], words: str) -> None:
-    facts = {"change": 0.05, "low": 0.04, "high": 0.08, "measured": 0.06} | known
+    facts: dict[str, Any] = {"change": 0.05, "low": 0.04, "high": 0.08, "measured": 0.06} | known
     assert change_words(Change("step_p50", "ns", Better.LOWER, 1.0, 1.0, **facts)) == words
 
 

@@ -39,7 +39,12 @@ def test_other_work_and_another_recorder_make_a_comparison_void() -> None:
 
 def test_what_else_differs_is_marked() -> None:
     names = "chip model gpu_cores cores memory architecture rosetta os release python mlx".split()
-    made = {"method": "attach", "counters": "on", "tracekit": "0.2.0", "git_commit": "abc-dirty"}
+    made: dict[str, Any] = {
+        "method": "attach",
+        "counters": "on",
+        "tracekit": "0.2.0",
+        "git_commit": "abc-dirty",
+    }
     made |= {"warmup": 0, "time_limit": 5.0, "repeats": 3, "parameters": {"batch": 16}}
     made |= {"templates": ("a", "b"), "instruments": ("c", "d"), "machine": {"odd": 1}}
     found = differences([sample_of(TIMES, machine={})], [sample_of(TIMES, **made)])

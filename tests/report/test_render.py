@@ -113,16 +113,11 @@ def spoiled(word: str) -> Any:
     """Return a run of which every string is this one."""
     row = {"start": 5, "duration": 5, "channel": word, "label": word, "process": word}
     provenance = Provenance(
-        workload=word,
-        created=word,
-        recorder=word,
-        command=(word,),
+        **dict.fromkeys(("workload", "created", "recorder"), word),
+        **dict.fromkeys(("command", "warnings"), (word,)),
+        **{name: {word: word} for name in ("parameters", "machine", "clock")},
         command_lines=((word,),),
-        parameters={word: word},
-        machine={word: word},
         targets=(Process(1, word),),
-        warnings=(word,),
-        clock={word: word},
         overhead=Overhead(reason=word),
         stages={word: Stage("failed", word, word)},
     )

@@ -115,19 +115,6 @@ def test_of_two_runs_the_last_or_the_one_that_is_named_is_analysed(tmp_path: Pat
         assert row_of(place, run=1).target == f"{PYTHON.name} ({PYTHON.pid})"
 
 
-@pytest.mark.corpus
-def test_a_real_bundle_says_what_its_exports_say(corpus: Path) -> None:
-    folder = corpus / "Oichkatzelesfrettschen+steinmarder" / "_history_8227983"
-    bundle, exported = row_of(folder / "gpu_baseline.trace"), None
-    for source in sources_of([str(folder)]):
-        if source.form == "exports":
-            [exported] = analysed_alone(Task(source, "it", "stamp", Choices()))
-    assert exported is not None
-    assert (bundle.state, bundle.form, exported.state) == ("ok", "bundle", "ok")
-    assert bundle.metrics["gpu_busy"] == exported.metrics["gpu_busy"]
-    assert bundle.metrics["gpu_interval_count"] == exported.metrics["gpu_interval_count"]
-
-
 def test_another_target_is_another_answer(tmp_path: Path) -> None:
     folder = exports(tmp_path, 5, {GPU})
     assert row_of(folder, target="WindowServer").target.startswith("WindowServer")

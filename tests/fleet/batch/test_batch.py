@@ -52,12 +52,7 @@ def test_a_batch_goes_on_where_it_ended(tracekit: Any, tmp_path: Path) -> None:
     assert "1 of 3 sources could not be analysed." in ran.err
     assert rows_of(out) == {"r1": "ok", "r2": "ok", legible(NO_TEXT): "failed"}
     assert len(list((out / "tables" / "gpu_intervals").iterdir())) == 2
-    assert sorted(path.name for path in out.iterdir()) == [
-        ".lock",
-        "index.html",
-        "results",
-        "tables",
-    ]
+    assert {path.name for path in out.iterdir()} == {".lock", "index.html", "results", "tables"}
     first = rows_of(out, "finished")
 
     again = tracekit(*words, "--tables", "gpu_intervals")
@@ -123,13 +118,9 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
     for seed in range(8):
         run(tmp_path / "traces" / f"{seed}", seed, {GPU})
     (tmp_path / "program.py").write_text(INTERRUPTED)
-    ran = subprocess.run(
-        [sys.executable, tmp_path / "program.py", tmp_path / "traces", tmp_path / "out"],
-        capture_output=True,
-        text=True,
-        start_new_session=True,
-        check=False,
-    )
+    argv = [sys.executable, tmp_path / "program.py", tmp_path / "traces", tmp_path / "out"]
+    kept = {"capture_output": True, "text": True, "start_new_session": True}
+    ran = subprocess.run(argv, check=False, **kept)
     assert ran.stderr.startswith("130: Interrupted: 5 of 8")
     assert "index.html shows what was done. The same command goes on from there." in ran.stderr
     assert "Traceback" not in ran.stderr
@@ -223,7 +214,7 @@ NUMBER = 1_000
 def test_a_thousand_recordings_are_there_once_though_a_worker_is_killed(tmp_path: Path) -> None:
     made = many(tmp_path / "recordings", NUMBER)
     killed: list[int] = []
-    places = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    places: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     places |= {"local_directory": str(tmp_path / "scratch")}
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **places) as cluster:
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from distributed import LocalCluster
@@ -18,7 +19,11 @@ from tracekit.fleet.batch.workers import Analyst, workers_of
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     """A cluster with one worker, a thread of this process."""
-    places = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "protocol": "tcp"}
+    places: dict[str, Any] = {
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",
+        "protocol": "tcp",
+    }
     places |= {"local_directory": str(tmp_path / "scratch")}
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, **places) as made:
         yield made

@@ -82,14 +82,6 @@ def test_what_a_reader_says_is_said_each_time(two_runs: Path, ask: Any) -> None:
         assert any(words.startswith("gpu_intervals of b: ") for words in said), said
 
 
-def test_a_run_without_the_table_is_named(two_runs: Path, ask: Any) -> None:
-    export = two_runs / "b" / "exports" / "gpu.xml"
-    export.write_text(export.read_text().replace("metal-gpu-intervals", "unheard-of"))
-    said: list[str] = []
-    assert ask("select count(*) n from gpu_intervals", two_runs, warnings=said) == [{"n": 3}]
-    assert said[0] == "gpu_intervals of b is left out: there is none."
-
-
 def test_a_table_that_no_run_has_is_said_with_what_it_is_made_of(two_runs: Path, ask: Any) -> None:
     with pytest.raises(RecordingError, match="No run has a table gpu_counters") as raised:
         ask("select * from gpu_counters", two_runs)

@@ -79,7 +79,11 @@ def out(tmp_path: Path) -> Path:
     """A batch of three recordings: two analysed, one of them with a table, and one failed."""
     folder = tmp_path / "out"
     finding = RowFinding("bubbles", "warning", "The GPU waits.", "Wait less.", 1.25)
-    machine = {"target": "python3 (7)", "duration": 2.0, "device": "Apple M4, macOS 26"}
+    machine: dict[str, Any] = {
+        "target": "python3 (7)",
+        "duration": 2.0,
+        "device": "Apple M4, macOS 26",
+    }
     rows = [
         row("one.trace", "k1", metrics={"gpu_busy": 10.0}, findings=(finding,), **machine),
         row("two.trace", "k2", metrics={"gpu_busy": 30.0}),

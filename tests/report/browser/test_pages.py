@@ -36,9 +36,8 @@ class Opened:
         """Load a page, and wait until its timeline is drawn."""
         self.page.goto(address)
         if scripted:
-            self.page.wait_for_selector(
-                "#timeline-sums tr, main:not(:has(#timeline-data))", state="attached"
-            )
+            drawn = "#timeline-sums tr, main:not(:has(#timeline-data))"
+            self.page.wait_for_selector(drawn, state="attached")
 
     @property
     def window(self) -> tuple[float, float]:
@@ -55,10 +54,8 @@ class Opened:
         said = self.page.locator("#timeline-window")
         before = said.text_content()
         act()
-        self.page.wait_for_function(
-            "before => document.getElementById('timeline-window').textContent !== before",
-            arg=before,
-        )
+        changed = "before => document.getElementById('timeline-window').textContent !== before"
+        self.page.wait_for_function(changed, arg=before)
         return self.window
 
     @property
@@ -68,9 +65,8 @@ class Opened:
 
     def sums(self, of: str) -> None:
         """Wait until the sums are those of what `of` begins."""
-        self.page.wait_for_function(
-            "of => document.getElementById('timeline-range').textContent.startsWith(of)", arg=of
-        )
+        begins = "of => document.getElementById('timeline-range').textContent.startsWith(of)"
+        self.page.wait_for_function(begins, arg=of)
 
     def canvas(self) -> tuple[float, float, float, float]:
         canvas = self.page.locator("#timeline-canvas")
@@ -165,8 +161,8 @@ def trend() -> str:
     return render_trend(held.series, held.nights, held.accepted, **kept)
 
 
-def darkness(page: Any, of: str = "body", what: str = "backgroundColor") -> bool:
-    color = page.locator(of).first.evaluate(f"element => getComputedStyle(element).{what}")
+def is_dark(page: Any) -> bool:
+    color = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     return sum(int(part) for part in re.findall(r"\d+", color)[:3]) / 3 < 60
 
 
@@ -174,8 +170,9 @@ def darkness(page: Any, of: str = "body", what: str = "backgroundColor") -> bool
 def test_no_width_needs_sideways_scrolling_and_the_reader_chooses_the_colours(
     open_page: Any, request: pytest.FixtureRequest, which: str
 ) -> None:
-    html = html_of(paced_run()) if which == "report" else request.getfixturevalue(which)
-    opened = open_page(html)
+    opened = open_page(
+        html_of(paced_run()) if which == "report" else request.getfixturevalue(which)
+    )
     page = opened.page
     for width in (320, 400, 800, 2560):
         page.set_viewport_size({"width": width, "height": 900})
@@ -185,23 +182,19 @@ def test_no_width_needs_sideways_scrolling_and_the_reader_chooses_the_colours(
             assert page.locator(".sums .scroll").evaluate(cut) <= (120 if width < 400 else 0)
     for choice, dark in (("theme-light", False), ("theme-dark", True)):
         page.locator(f"#{choice}").check()
-        assert darkness(page) is dark
+        assert is_dark(page) is dark
     assert (opened.errors, opened.outside) == ([], [])
 
 
-@pytest.mark.parametrize(
-    ("choice", "shown"), [("all", 60), ("failed", 5), ("found", 36), ("clean", 19)]
-)
-def test_a_reader_chooses_what_a_batch_lists_without_a_script(
-    open_page: Any, batch: str, choice: str, shown: int
-) -> None:
-    opened = open_page(batch, java_script_enabled=False)
-    opened.page.locator(f"#show-{choice}").check()
-    rows = opened.page.locator("table.runs tbody tr")
-    assert sum(row.is_visible() for row in rows.all()) == shown
+def test_a_reader_chooses_what_a_batch_lists_without_a_script(open_page: Any, batch: str) -> None:
+    page = open_page(batch, java_script_enabled=False).page
+    rows = page.locator("table.runs tbody tr").all()
+    for choice, shown in {"failed": 5, "found": 36, "clean": 19, "all": 60}.items():
+        page.locator(f"#show-{choice}").check()
+        assert sum(row.is_visible() for row in rows) == shown
 
 
-def test_a_narrow_chart_begins_with_the_latest_and_paper_shows_all(
+def test_a_narrow_chart_begins_with_the_latest_and_paper_has_all(
     open_page: Any, trend: str
 ) -> None:
     page = open_page(trend).page
@@ -247,7 +240,7 @@ def test_without_a_script_or_on_paper_all_is_there(open_page: Any, host_page: Op
     assert page.locator("#timeline-still svg").count() == 7
     assert page.locator("#timeline-live").is_hidden()
     page.locator("#theme-dark").check()
-    assert darkness(page)
+    assert is_dark(page)
     host_page.page.emulate_media(media="print")
     assert host_page.page.locator("#timeline-still").is_visible()
     assert host_page.page.locator("#timeline-live").is_hidden()
@@ -295,11 +288,9 @@ def test_a_finding_leads_to_its_window_in_the_same_words(host_page: Opened) -> N
     host_page.sums("In view: 26 ms")
     assert words(page.locator("#timeline-sums tr").first)[2:4] == ["13", "ms"]
     assert link.inner_text().startswith("13 ms at")
-    button = page.locator("pre.command button").first
-    button.click()
-    page.wait_for_function(
-        "() => /^(Copied|Selected)/.test(document.querySelector('pre.command button').textContent)"
-    )
+    page.locator("pre.command button").first.click()
+    said = "/^(Copied|Selected)/.test(document.querySelector('pre.command button').textContent)"
+    page.wait_for_function(said)
 
 
 def test_intervals_are_told_under_the_pointer_and_by_keys(host_page: Opened) -> None:
