@@ -93,12 +93,12 @@ def test_several_recordings_of_one_folder_are_several_rows(tmp_path: Path) -> No
         for file in exports(tmp_path / name, seed, {GPU}).iterdir():
             shutil.copyfile(file, both / f"{name}_{file.name}")
     began = time.monotonic()
-    one, two = rows_of(both)
-    assert 0 < one.seconds + two.seconds <= time.monotonic() - began + 0.01
-    assert (one.recording, two.recording) == ("it#one", "it#two")
-    assert two.key == f"{one.key}-2"
-    assert one.source == two.source
-    assert one.metrics["gpu_busy"] != two.metrics["gpu_busy"]
+    first, second = rows_of(both)
+    assert 0 < first.seconds + second.seconds <= time.monotonic() - began + 0.01
+    assert (first.recording, second.recording) == ("it#one", "it#two")
+    assert second.key == f"{first.key}-2"
+    assert first.source == second.source
+    assert first.metrics["gpu_busy"] != second.metrics["gpu_busy"]
 
 
 def test_of_two_runs_the_last_or_the_one_that_is_named_is_analysed(tmp_path: Path) -> None:

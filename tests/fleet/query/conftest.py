@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,19 @@ def two_runs(run: Callable[..., Path]) -> Path:
     return run("b", [(5, 100, 7, "python3"), (200, 7, 420, "WindowServer")]).parent
 
 
-@pytest.fixture
-def ask() -> Callable[..., list[dict[str, Any]]]:
-    """Ask, and return the answer's rows; warnings are appended to a list that is given."""
+@dataclass
+class Questions:
+    """Asks, and returns the rows of the answer; `said` is what the last one said of runs."""
 
-    def answer(sql: str, *paths: Path, warnings: list[str] | None = None) -> list[dict[str, Any]]:
-        with asked(sql, paths) as (found, left_out):
-            if warnings is not None:
-                warnings += left_out
-            file = io.BytesIO()
+    said: tuple[str, ...] = ()
+
+    def __call__(self, sql: str, *paths: Path) -> list[dict[str, Any]]:
+        file = io.BytesIO()
+        with asked(sql, paths) as (found, self.said):
             found.write(file, "parquet")
-            return pq.read_table(file).to_pylist(maps_as_pydicts="strict")
+        return pq.read_table(file).to_pylist(maps_as_pydicts="strict")
 
-    return answer
+
+@pytest.fixture
+def ask() -> Questions:
+    return Questions()

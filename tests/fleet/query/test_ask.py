@@ -56,19 +56,17 @@ def test_equal_work_has_one_family(ask: Any, two_runs: Path) -> None:
 
 def test_a_damaged_run_is_named_and_the_others_answer(two_runs: Path, ask: Any) -> None:
     (two_runs / "b" / "recording.json").write_text("{")
-    said: list[str] = []
-    assert ask("select distinct run from gpu_intervals", two_runs, warnings=said) == [{"run": "a"}]
-    assert said[0].startswith("gpu_intervals of b is left out:")
-    assert "recording.json cannot be read" in said[0]
+    assert ask("select distinct run from gpu_intervals", two_runs) == [{"run": "a"}]
+    assert ask.said[0].startswith("gpu_intervals of b is left out:")
+    assert "recording.json cannot be read" in ask.said[0]
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names of files are text there")
 def test_a_run_whose_name_is_no_text_is_named_and_others_answer(two_runs: Path, ask: Any) -> None:
     (two_runs / "a").rename(two_runs / "a\udcff")
-    said: list[str] = []
-    assert ask("select distinct run from gpu_intervals", two_runs, warnings=said) == [{"run": "b"}]
-    assert said[0].startswith(r"gpu_intervals of a\udcff is left out: ")
-    assert said[0].endswith("is no text in UTF-8.")
+    assert ask("select distinct run from gpu_intervals", two_runs) == [{"run": "b"}]
+    assert ask.said[0].startswith(r"gpu_intervals of a\udcff is left out: ")
+    assert ask.said[0].endswith("is no text in UTF-8.")
     states = ask("select state from runs order by run", two_runs)
     assert states == [{"state": "unreadable"}, {"state": "not analyzed"}]
 
@@ -77,9 +75,8 @@ def test_what_a_reader_says_is_said_each_time(two_runs: Path, ask: Any) -> None:
     export = two_runs / "b" / "exports" / "gpu.xml"
     export.write_bytes(export.read_bytes()[:-80])
     for _ in range(2):
-        said: list[str] = []
-        ask("select count(*) from gpu_intervals", two_runs, warnings=said)
-        assert any(words.startswith("gpu_intervals of b: ") for words in said), said
+        ask("select count(*) from gpu_intervals", two_runs)
+        assert any(words.startswith("gpu_intervals of b: ") for words in ask.said), ask.said
 
 
 def test_a_table_that_no_run_has_is_said_with_what_it_is_made_of(two_runs: Path, ask: Any) -> None:

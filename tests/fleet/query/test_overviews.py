@@ -20,8 +20,7 @@ def test_a_run_has_a_row_whatever_its_state(run: Any, analyzed: Any, ask: Any) -
     run("stopped", [(0, 1, 7, "p")], stages={"export": Stage("failed", "", "No room.")})
     folder = run("broken", [(0, 1, 7, "p")]).parent
     (folder / "broken" / "recording.json").write_text("{")
-    said: list[str] = []
-    rows = ask("select run, state, error from runs order by run", folder, warnings=said)
+    rows = ask("select run, state, error from runs order by run", folder)
     broken, *others = [tuple(row.values()) for row in rows]
     assert broken[:2] == ("broken", "unreadable")
     assert "cannot be read" in broken[2]
@@ -30,7 +29,7 @@ def test_a_run_has_a_row_whatever_its_state(run: Any, analyzed: Any, ask: Any) -
         ("raw", "not analyzed", None),
         ("stopped", "export failed", "No room."),
     ]
-    assert said == []
+    assert ask.said == ()
 
 
 def test_where_a_run_comes_from_stands_in_columns(run: Any, ask: Any) -> None:
@@ -64,10 +63,9 @@ def test_runs_without_a_result_are_named(analyzed: Any, run: Any, ask: Any) -> N
     analyzed("a", 1.0)
     folder = run("raw", [(0, 1, 7, "p")]).parent
     (folder / "a" / "result.json").write_text("{}")
-    said: list[str] = []
-    assert ask("select * from metrics", folder, warnings=said) == []
-    assert len(said) == 2
-    assert "metrics of raw is left out: it is not analyzed" in said
+    assert ask("select * from metrics", folder) == []
+    assert len(ask.said) == 2
+    assert "metrics of raw is left out: it is not analyzed" in ask.said
 
 
 def row(recording: str, key: str, **facts: Any) -> BatchRow:
@@ -124,32 +122,29 @@ def test_recordings_stand_among_the_runs(out: Path, run: Any, ask: Any) -> None:
 
 
 def test_metrics_and_savings_have_their_units_and_what_failed_is_named(out: Path, ask: Any) -> None:
-    said: list[str] = []
-    rows = ask("select run, metric, value, unit from metrics order by run", out, warnings=said)
+    rows = ask("select run, metric, value, unit from metrics order by run", out)
     assert [tuple(row.values()) for row in rows] == [
         ("one.trace", "gpu_busy", 10.0, "ns"),
         ("two.trace", "gpu_busy", 30.0, "ns"),
     ]
-    assert said == ["metrics of bad.trace is left out: It is cut."]
+    assert ask.said == ("metrics of bad.trace is left out: It is cut.",)
     [found] = ask("select run, rule, saving, within from findings", out)
     assert tuple(found.values()) == ("one.trace", "bubbles", 1_250_000, None)
 
 
 def test_tables_of_batches_and_runs_are_one(out: Path, run: Any, ask: Any) -> None:
     folder = run("a", [(0, 10, 7, "python3")])
-    said: list[str] = []
     sums = "select run, sum(duration)::bigint s, count(label) n from gpu_intervals group by run"
-    rows = ask(f"{sums} order by run", folder, out, warnings=said)
+    rows = ask(f"{sums} order by run", folder, out)
     assert [tuple(row.values()) for row in rows] == [("a", 10, 1), (f"{out.name}:one.trace", 7, 0)]
-    assert said[0] == f"gpu_intervals of {out.name}:two.trace is left out: there is none."
+    assert ask.said[0] == f"gpu_intervals of {out.name}:two.trace is left out: there is none."
 
 
 def test_a_file_that_is_cut_is_left_out(out: Path, ask: Any) -> None:
     file = out / "tables" / "gpu_intervals" / "k2.parquet"
     file.write_bytes((out / "tables" / "gpu_intervals" / "k1.parquet").read_bytes()[:-5])
-    said: list[str] = []
-    assert ask("select count(*) n from gpu_intervals", out, warnings=said) == [{"n": 2}]
-    assert "two.trace" in said[0]
+    assert ask("select count(*) n from gpu_intervals", out) == [{"n": 2}]
+    assert "two.trace" in ask.said[0]
     cut = out / "results" / "k1.parquet"
     content = cut.read_bytes()
     cut.write_bytes(content[:4] + bytes(197) + content[201:])
