@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from command_line import assert_error
 from gate_night import BROKEN, DECODE, FINE, NIGHT, PREFILL
 from tracekit import pipeline
 from tracekit.base.recording import Recording, save
@@ -150,8 +151,8 @@ def test_two_runs_end_as_their_comparison_does(runs: tuple[Path, Path], tracekit
     assert same.code == tracekit("compare", *runs, "--exit-code").code == 0
     assert same.out.startswith("OK: gpu_idle_ratio and start_latency_p50 are the same.\n")
     slower(runs[1], "start_latency_p50", 1200.0)
-    unclear = tracekit("gate", *runs, "--junit", "gate.xml")
-    assert unclear.code == tracekit("compare", *runs, "--exit-code").code == 4
+    assert tracekit("gate", *runs, "--junit", "gate.xml").code == 4
+    assert_error(tracekit("compare", *runs, "--exit-code"), 4, "Record several runs")
     assert 'tests="2" failures="0" errors="0"' in Path("gate.xml").read_text()
     assert '<skipped type="inconclusive"' in Path("gate.xml").read_text()
 
@@ -162,13 +163,15 @@ def test_several_runs_that_are_worse_are_a_regression(
     for name, value in {"b-1": 1000.0, "b-2": 1001.0, "a-1": 2000.0, "a-2": 2001.0}.items():
         shutil.copytree(runs[0], tmp_path / name)
         slower(tmp_path / name, "start_latency_p50", value)
-    words = ["gate", "b-1", "b-2", "vs", "a-1", "a-2", "--metric", "start_latency_p50"]
-    shown = tracekit(*words, "--sarif", "gate.sarif")
+    words = ["b-1", "b-2", "vs", "a-1", "a-2", "--metric", "start_latency_p50"]
+    assert tracekit("compare", *words).code == 0
+    assert tracekit("compare", *words, "--exit-code").code == 1
+    shown = tracekit("gate", *words, "--sarif", "gate.sarif")
     assert shown.code == 1, shown.out
     [run] = json.loads(Path("gate.sarif").read_bytes())["runs"]
     place = run["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "a-1/result.json"
-    assert tracekit(*words, "--threshold", "2").code != 1
+    assert tracekit("gate", *words, "--threshold", "2").code != 1
 
 
 @pytest.mark.processes

@@ -98,6 +98,9 @@ def output_of(name: str) -> str:
     return next((word for word in LINES[name].split() if word.startswith("OUT")), "")
 
 
+_INPUTS = {"FOLDER": "", "RUN": "run", "TWIN": "twin", "BUNDLE": "b.trace", "EXPORTS": "exports"}
+_INPUTS |= {"NIGHT": "night", "HISTORY": "history.db", "PLAN": "plan.toml", "MINE": "mine"}
+_INPUTS |= {"TEMPLATE": "stock.tracetemplate"}
 _NEVER_EMPTY = {".json", ".xml", ".csv", ".parquet", ".feather", ".html", ".toml"}
 
 
@@ -114,19 +117,7 @@ class World:
 
     def places(self) -> dict[str, Path]:
         """Return the inputs by the words for them; MINE are files of a user."""
-        inputs = self.folder / "in"
-        return {
-            "RUN": inputs / "run",
-            "TWIN": inputs / "twin",
-            "FOLDER": inputs,
-            "BUNDLE": inputs / "b.trace",
-            "EXPORTS": inputs / "exports",
-            "NIGHT": inputs / "night",
-            "HISTORY": inputs / "history.db",
-            "PLAN": inputs / "plan.toml",
-            "TEMPLATE": inputs / "stock.tracetemplate",
-            "MINE": inputs / "mine",
-        }
+        return {word: self.folder / "in" / name for word, name in _INPUTS.items()}
 
     def words(self, command: str, output: Path | None = None) -> list[str]:
         """Return the words of a command, given by name or line; `output` is what it writes."""
