@@ -43,41 +43,33 @@ def keep(folder: Path, night: Night) -> None:
     save(folder / "night.json", night)
 
 
-@pytest.mark.parametrize(
-    ("night", "codes", "said"),
-    [
+def test_the_exit_code_is_the_outcome(outside: Path, tracekit: Any) -> None:
+    for night, codes, said in (
         ("good", (0, 0), "OK: Nothing is worse."),
         ("worse", (1, 1), "Regression: step_p50 is worse."),
         ("failed", (3, 125), "Failed: Parity failed: 3 of 8."),
         ("open", (4, 125), "Inconclusive: Too wide."),
         ("running", (4, 125), "Inconclusive: It has not ended"),
         ("empty", (4, 125), "Inconclusive: Captures of it are missing"),
-    ],
-)
-def test_the_exit_code_is_the_outcome(
-    night: str, codes: tuple[int, int], said: str, outside: Path, tracekit: Any
+    ):
+        shown = tracekit("gate", night)
+        assert (shown.code, shown.out.splitlines()[0][: len(said)]) == (codes[0], said)
+        assert tracekit("gate", night, "--bisect").code == codes[1]
+
+
+def test_wrong_usage_stops_a_bisection_instead_of_judging_a_commit(
+    outside: Path, tracekit: Any
 ) -> None:
-    shown = tracekit("gate", night)
-    assert (shown.code, shown.out.splitlines()[0][: len(said)]) == (codes[0], said)
-    assert tracekit("gate", night, "--bisect").code == codes[1]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
+    for arguments in (
         *("nowhere", "good --metric step_p50", "good --threshold 0", "a b --max-age 36h"),
         *("good --max-age soon", "good --json --markdown -", "good --junit x --sarif x"),
         *("good --summary", "good --on-regression mail'", "good --nothing", "a b c"),
-    ],
-)
-def test_wrong_usage_stops_a_bisection_instead_of_judging_a_commit(
-    arguments: str, outside: Path, tracekit: Any
-) -> None:
-    shown = tracekit("gate", *arguments.split())
-    assert (shown.code, shown.out) == (2, "")
-    assert "Traceback" not in shown.err
-    assert tracekit("gate", "--bisect", *arguments.split()).code >= 128
-    assert not (outside / "x").exists()
+    ):
+        shown = tracekit("gate", *arguments.split())
+        assert (shown.code, shown.out) == (2, "")
+        assert "Traceback" not in shown.err
+        assert tracekit("gate", "--bisect", *arguments.split()).code >= 128
+        assert not (outside / "x").exists()
 
 
 def test_json_is_the_report_and_nothing_else(outside: Path, tracekit: Any) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 import psutil
-import pytest
 
 from command_line import assert_error
 
@@ -52,9 +51,8 @@ def test_tables_are_listed(tracekit: Any, imported: Path) -> None:
     assert all(runs == "1" for _, runs in listed[3:])
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
+def test_what_is_wrong_is_a_sentence_and_a_code(tracekit: Any, imported: Path) -> None:
+    for words, code, said in (
         ((), 2, "No query was given."),
         (("select 1; select 2",), 2, "2 statements"),
         (("drop table runs",), 2, "DROP is refused"),
@@ -64,13 +62,9 @@ def test_tables_are_listed(tracekit: Any, imported: Path) -> None:
         (("select * from hangs",), 3, "No run has a table hangs"),
         (("select 1", "nowhere"), 2, "nowhere does not exist"),
         (("select 1", "--output", "x.txt"), 2, "no format"),
-    ],
-)
-def test_what_is_wrong_is_a_sentence_and_a_code(
-    words: tuple[str, ...], code: int, said: str, tracekit: Any, imported: Path
-) -> None:
-    where = () if not words or "nowhere" in words else (imported,)
-    assert_error(tracekit("query", *words[:1], *where, *words[1:]), code, said)
+    ):
+        where = () if not words or "nowhere" in words else (imported,)
+        assert_error(tracekit("query", *words[:1], *where, *words[1:]), code, said)
 
 
 def test_an_interrupt_ends_a_long_question(tracekit: Any, imported: Path) -> None:

@@ -152,9 +152,10 @@ def test_tables_of_a_bundle_are_read(bundle: Path, tmp_path: Path, tracekit: Any
     assert "bulkstore" in listed.out
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "reason"),
-    [
+def test_a_conversion_that_makes_no_sense_is_refused(
+    bundle: Path, tmp_path: Path, tracekit: Any
+) -> None:
+    for words, code, reason in (
         ("OUT --to perfetto", 2, "tracekit import"),
         ("OUT --to csv --schema tick", 2, "name OUT, and one table"),
         ("OUT --to csv --table 1", 2, "name OUT, and one table"),
@@ -163,13 +164,9 @@ def test_tables_of_a_bundle_are_read(bundle: Path, tmp_path: Path, tracekit: Any
         ("OUT.txt --schema metal-gpu-intervals", 2, "suffix that says no format"),
         ("OUT.csv --schema tick", 3, "has 2 tables of tick: run 1 table 1; run 1"),
         ("OUT.csv --schema tock", 3, "There are tick"),
-    ],
-)
-def test_a_conversion_that_makes_no_sense_is_refused(
-    bundle: Path, tmp_path: Path, tracekit: Any, words: str, code: int, reason: str
-) -> None:
-    arguments = words.replace("OUT", f"{tmp_path}/out").split()
-    assert_error(tracekit("convert", bundle, *arguments), code, reason)
+    ):
+        arguments = words.replace("OUT", f"{tmp_path}/out").split()
+        assert_error(tracekit("convert", bundle, *arguments), code, reason)
 
 
 def test_a_bundle_is_exported_beside_where_one_stands_and_imported_like_any_export(
@@ -202,19 +199,18 @@ def test_missing_parts_of_a_bundle_are_said(tracekit: Any, bundle: Path, tmp_pat
     assert "could not be checked" in said(tracekit("tables", bundle))
 
 
-@pytest.mark.parametrize("words", ["tables", "export", "convert OUT --to csv"])
-def test_a_bundle_that_is_not_known_or_packed_is_refused_with_the_way_out(
-    tmp_path: Path, tracekit: Any, words: str
+def test_an_unknown_or_packed_bundle_is_refused_with_the_way_out(
+    tmp_path: Path, tracekit: Any
 ) -> None:
     packed, old = tmp_path / "mine.trace.zip", tmp_path / "old.trace"
     packed.write_bytes(b"PK\3\4")
     old.mkdir()
-    command, *options = words.replace("OUT", f"{tmp_path}/out").split()
-    ran = tracekit(command, packed, *options)
-    assert ran.code == 3
-    assert f"`tracekit import {packed}` unpacks" in ran.err.replace("\n", "")
-    if command != "export":
-        assert_error(tracekit(command, old, *options), 3, "xctrace export")
+    for command, *options in (["tables"], ["export"], ["convert", "out", "--to", "csv"]):
+        ran = tracekit(command, packed, *options)
+        assert ran.code == 3
+        assert f"`tracekit import {packed}` unpacks" in ran.err.replace("\n", "")
+        if command != "export":
+            assert_error(tracekit(command, old, *options), 3, "xctrace export")
 
 
 @pytest.mark.skipif(shutil.which("xcrun") is not None, reason="xctrace would export it")
@@ -336,12 +332,10 @@ def test_a_list_of_tables_is_of_one_run_and_of_one_place(two_runs: Path, traceki
     assert_error(lacking, 3, "has no table that is run 2, table 9")
 
 
-@pytest.mark.parametrize("words", [("tables",), ("export",), ("convert", "out", "--to", "csv")])
-def test_a_run_that_is_not_there_is_answered_with_those_that_are(
-    words: tuple[str, ...], two_runs: Path, tracekit: Any
-) -> None:
-    ran = tracekit(words[0], two_runs, *words[1:], "--run", 3)
-    assert_error(ran, 2, "two.trace has no run 3.", "It has run 1 (python3 4711, ")
+def test_a_missing_run_is_answered_with_those_that_are(two_runs: Path, tracekit: Any) -> None:
+    for words in (("tables",), ("export",), ("convert", "out", "--to", "csv")):
+        ran = tracekit(words[0], two_runs, *words[1:], "--run", 3)
+        assert_error(ran, 2, "two.trace has no run 3.", "It has run 1 (python3 4711, ")
 
 
 @pytest.mark.parametrize("source", ["two_runs", "exported"])

@@ -68,17 +68,12 @@ def test_a_template_is_made_and_its_path_shown(tracekit: Any, stock: Path, tmp_p
     assert_error(again, 2, "never written over")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
+def test_what_cannot_be_made_is_said(tracekit: Any, tmp_path: Path) -> None:
+    for arguments, code, said in (
         ("--counter-profile 3", 2, "--from"),
         ("--from ./none.tracetemplate", 2, "Nothing is to be"),
         ("--counter-profile -1", 2, "--counter-profile"),
         ("--from ./none.tracetemplate --counter-profile 3", 3, "tracetemplate cannot be read"),
-    ],
-)
-def test_what_cannot_be_made_is_said(
-    arguments: str, code: int, said: str, tracekit: Any, tmp_path: Path
-) -> None:
-    ran = tracekit("templates", "make", tmp_path / "mine.tracetemplate", *arguments.split())
-    assert_error(ran, code, said)
+    ):
+        ran = tracekit("templates", "make", tmp_path / "mine.tracetemplate", *arguments.split())
+        assert_error(ran, code, said)

@@ -112,18 +112,16 @@ def test_the_machines_pace_is_taken_out() -> None:
     assert change_of(slower_work, "tokens_per_second").corrected
 
 
-@pytest.mark.parametrize(
-    ("known", "words"),
-    [
+def test_a_change_is_measured_or_at_equal_pace_both() -> None:
+    plain = Change("step_p50", "ns", Better.LOWER, 1.0, 1.0, measured=0.06)
+    plain = replace(plain, change=0.05, low=0.04, high=0.08)
+    for known, words in (
         ({}, "+6.0 % [+4.0 % … +8.0 %]"),
         ({"corrected": True}, "+5.0 % [+4.0 % … +8.0 %] at equal pace, measured +6.0 %"),
         ({"paired": True, "low": None}, "+5.0 % at equal pace, measured +6.0 %"),
         ({"change": None}, "—"),
-    ],
-)
-def test_a_change_is_measured_or_at_equal_pace_both(known: dict[str, Any], words: str) -> None:
-    facts: dict[str, Any] = {"change": 0.05, "low": 0.04, "high": 0.08, "measured": 0.06} | known
-    assert change_words(Change("step_p50", "ns", Better.LOWER, 1.0, 1.0, **facts)) == words
+    ):
+        assert change_words(replace(plain, **known)) == words
 
 
 def test_a_reference_makes_clearer_and_the_more_is_corrected_the_less_is_sure() -> None:

@@ -143,9 +143,9 @@ def test_new_and_gone_are_what_the_other_side_looked_for() -> None:
         assert (change.course, change.reason) == (course, reason)
 
 
-@pytest.mark.parametrize(
-    ("change", "course"),
-    [
+def test_a_finding_grows_with_severity_and_cost() -> None:
+    small = replace(IDLE, severity=Severity.NOTE, saving=1)
+    for change, course in (
         ({}, Became.STAYED),
         ({"saving": None}, Became.STAYED),
         ({"saving": 1199}, Became.STAYED),
@@ -153,13 +153,10 @@ def test_new_and_gone_are_what_the_other_side_looked_for() -> None:
         ({"saving": 800}, Became.SHRANK),
         ({"severity": Severity.ERROR, "saving": 1}, Became.GREW),
         ({"severity": Severity.NOTE, "saving": 9999}, Became.SHRANK),
-    ],
-)
-def test_a_finding_grows_with_severity_and_cost(change: dict[str, Any], course: Became) -> None:
-    small = replace(IDLE, severity=Severity.NOTE, saving=1)
-    after = replace(IDLE, **change)
-    (seen,) = finding_changes([found(small, IDLE)], [found(after, small)])
-    assert (seen.course, seen.before, seen.after) == (course, IDLE, after)
+    ):
+        after = replace(IDLE, **change)
+        (seen,) = finding_changes([found(small, IDLE)], [found(after, small)])
+        assert (seen.course, seen.before, seen.after) == (course, IDLE, after)
 
 
 def test_new_ones_come_first_and_several_runs_are_counted() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,38 +53,32 @@ def test_blocks_are_of_the_steady_phase_alone_with_intervals_or_without() -> Non
     assert blocks.values("host_idle_ratio") == (0.5,) * BLOCKS, "a block is as long as its window"
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+def test_a_number_without_parts_says_why_and_costs_no_other() -> None:
+    blocks = Blocks(sample_of([1000] * 40, tables=Broken(tables_of([1000] * 40))))
+    for name, words in (
         ("hit_rate", "measured it once"),
         ("memory_growth", "of the whole run"),
         ("memory_peak", "it is damaged"),
-    ],
-)
-def test_a_number_without_parts_says_why_and_costs_no_other(name: str, words: str) -> None:
-    blocks = Blocks(sample_of([1000] * 40, tables=Broken(tables_of([1000] * 40))))
+    ):
+        with pytest.raises(Unavailable, match=words):
+            blocks.values(name)
     assert len(blocks.values("step_p50")) == BLOCKS
-    with pytest.raises(Unavailable, match=words):
-        blocks.values(name)
 
 
 NO_PHASE = pd.DataFrame({"start": [], "duration": [], "name": []})
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+def test_a_run_without_blocks_says_why() -> None:
+    for change, words in (
         ({"tables": None, "absence": "the exports are gone."}, "the exports are gone"),
         ({"tables": {"other": NO_PHASE}}, "neither phases nor intervals"),
         ({"tables": {"phases": NO_PHASE}}, "no steady window"),
         ({}, "takes 20 steady steps, and it has 19"),
-    ],
-)
-def test_a_run_without_blocks_says_why(change: dict[str, Any], words: str) -> None:
-    blocks = Blocks(replace(sample_of([1000] * 19), **change))
-    assert blocks.reference() == ()
-    with pytest.raises(Unavailable, match=words):
-        blocks.values("step_p50")
+    ):
+        blocks = Blocks(replace(sample_of([1000] * 19), **change))
+        assert blocks.reference() == ()
+        with pytest.raises(Unavailable, match=words):
+            blocks.values("step_p50")
 
 
 def referenced(gauges: pd.DataFrame) -> Blocks:

@@ -59,32 +59,27 @@ def test_all_are_small_valid_described_and_coloured_by_the_page(chart: Chart) ->
     assert all(re.fullmatch(r"none|var\(--[a-z]+\)", colour) for colour in colours)
 
 
-@pytest.mark.parametrize(
-    ("at", "anchor"), [((1, 50), None), ((10, 50), "end"), ((5, 0), None), ((5, 100), None)]
-)
-def test_a_label_stands_on_the_chart_beside_its_point(at: Any, anchor: str | None) -> None:
-    high = drawn(words(at, "paged")).xpath("//text")[-1]
-    low = drawn(words(at, "paged", under=True)).xpath("//text")[-1]
+def test_a_label_stands_on_the_chart_beside_its_point() -> None:
     ground = drawn(dots([(5, 0)], "ink")).xpath("//circle")[-1]
-    assert high.get("text-anchor") == anchor
-    assert 11 <= float(high.get("y")) <= float(low.get("y")) < float(ground.get("cy"))
+    for at, anchor in {(1, 50): None, (10, 50): "end", (5, 0): None, (5, 100): None}.items():
+        high = drawn(words(at, "paged")).xpath("//text")[-1]
+        low = drawn(words(at, "paged", under=True)).xpath("//text")[-1]
+        assert high.get("text-anchor") == anchor
+        assert 11 <= float(high.get("y")) <= float(low.get("y")) < float(ground.get("cy"))
 
 
-@pytest.mark.parametrize(
-    ("high", "ticks"),
-    [
+def test_ticks_of_sizes_are_round_in_binary_units() -> None:
+    for high, ticks in (
         (100 << 20, "0 B | 25 MiB | 50 MiB | 75 MiB | 100 MiB"),
         (700, "0 B | 200 B | 400 B | 600 B | 800 B"),
         (1024, "0 B | 256 B | 512 B | 768 B | 1 KiB"),
         (95 << 10, "0 B | 25 KiB | 50 KiB | 75 KiB | 100 KiB"),
         (3 << 39, "0 B | 512 GiB | 1 TiB | 1.50 TiB"),
-    ],
-)
-def test_ticks_of_sizes_are_round_in_binary_units(high: int, ticks: str) -> None:
-    axis = binary("", 0, high, size)
-    assert (axis.low, axis.high) == (axis.marks[0], axis.marks[-1])
-    assert axis.low <= high <= axis.high
-    assert " | ".join(map(axis.words, axis.marks)) == ticks
+    ):
+        axis = binary("", 0, high, size)
+        assert (axis.low, axis.high) == (axis.marks[0], axis.marks[-1])
+        assert axis.low <= high <= axis.high
+        assert " | ".join(map(axis.words, axis.marks)) == ticks
 
 
 def test_axes_hold_their_numbers_and_draw_what_lies_outside_at_the_edge() -> None:
@@ -124,13 +119,11 @@ def test_a_level_holds_until_the_next_and_the_highest_of_a_part_is_kept() -> Non
     assert sampled("level", times[:1], values[:1], Window(30, 30)).heights == [1.0] * 120
 
 
-@pytest.mark.parametrize(
-    ("high", "ticks"), [(0, "0 | 1"), (1, "0 | 1"), (2, "0 | 1 | 2"), (2.5e6, "0 | 500,000")]
-)
-def test_there_is_no_half_of_what_is_counted(high: float, ticks: str) -> None:
-    axis = course("Waiting", "Few.", Level("a", [0, MS], [high]), count, upward=whole).y
-    assert " | ".join(map(axis.words, axis.marks)).startswith(ticks)
-    assert axis.high > high
+def test_there_is_no_half_of_what_is_counted() -> None:
+    for high, ticks in {0: "0 | 1", 1: "0 | 1", 2: "0 | 1 | 2", 2.5e6: "0 | 500,000"}.items():
+        axis = course("Waiting", "Few.", Level("a", [0, MS], [high]), count, upward=whole).y
+        assert " | ".join(map(axis.words, axis.marks)).startswith(ticks)
+        assert axis.high > high
 
 
 def test_a_level_goes_up_and_down_and_has_no_corner_where_it_stays() -> None:

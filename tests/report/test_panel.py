@@ -3,7 +3,6 @@
 import inspect
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,9 +93,8 @@ def test_the_window_is_the_marked_one_else_that_of_the_targets_work() -> None:
     assert (marked_window({}), steady_or_busy_window({})) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("table", "clock", "words"),
-    [
+def test_a_number_says_whose_clock_it_is_of() -> None:
+    for table, clock, words in (
         ("gpu_intervals", "host", "work on the CPU, host clock; no GPU was measured"),
         ("gpu_intervals", "gpu", "GPU times, from the trace"),
         ("driver_intervals", "gpu", "CPU times, on the trace's clock"),
@@ -104,10 +102,8 @@ def test_the_window_is_the_marked_one_else_that_of_the_targets_work() -> None:
         ("phases", "host", "the workload's own marks, host clock"),
         ("gpu_counters", "gpu", "counters of the GPU, samples in the target's work"),
         ("encoders", None, "clock not stated"),
-    ],
-)
-def test_a_number_says_whose_clock_it_is_of(table: str, clock: str | None, words: str) -> None:
-    assert of_table({table: frame(table, [{"start": 1, "clock": clock}])}, table) == words
+    ):
+        assert of_table({table: frame(table, [{"start": 1, "clock": clock}])}, table) == words
 
 
 def test_tables_and_metrics_of_the_analysis_come_from_the_first_recorded_one() -> None:
@@ -131,9 +127,8 @@ def test_a_line_is_one_line_and_can_be_read_back_whatever_it_was(text: str) -> N
     assert line(shown) == shown
 
 
-@pytest.mark.parametrize(
-    ("word", "raw", "said"),
-    [
+def test_words_are_made_fit_for_their_place() -> None:
+    for word, raw, said in (
         (line, "  a \n\t b  ", "a b"),
         (line, "x" * LONGEST, "x" * LONGEST),
         (line, "x" * (LONGEST + 1), "x" * (LONGEST - 1) + "…"),
@@ -152,10 +147,8 @@ def test_a_line_is_one_line_and_can_be_read_back_whatever_it_was(text: str) -> N
         (first_sentence, "Idle for 3.5 ms. By cause: driver.", "Idle for 3.5 ms."),
         (first_sentence, "It ran 2 s. 3 things: a. B c.", "It ran 2 s. 3 things: a."),
         (first_sentence, "", ""),
-    ],
-)
-def test_words_are_made_fit_for_their_place(word: Any, raw: str, said: str) -> None:
-    assert word(raw) == said
+    ):
+        assert word(raw) == said
 
 
 def test_nested_values_become_lines() -> None:

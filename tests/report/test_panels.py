@@ -289,9 +289,8 @@ XCTRACE = {"recorder": "xctrace", "templates": ("Metal System Trace",)}
 HOST = {"recorder": "host", "workload": "gemm"}
 
 
-@pytest.mark.parametrize(
-    ("made", "options"),
-    [
+def test_the_same_again_is_said_only_where_it_is_known() -> None:
+    for made, options in (
         (
             {**XCTRACE, "command": ("./probe", "a b"), "repeats": 3},
             "--recorder xctrace --template 'Metal System Trace' --repeats 3 -- ./probe 'a b'",
@@ -307,11 +306,10 @@ HOST = {"recorder": "host", "workload": "gemm"}
             {**HOST, "workloads": "my own", "warmup": 0},
             "--workload gemm --recorder host --warmup 0 --workloads 'my own'",
         ),
-    ],
-)
-def test_the_same_again_is_said_only_where_it_is_known(made: dict[str, Any], options: str) -> None:
-    result = bare().having(provenance=Provenance(**made)).result
-    assert reproduce.context(result, {})["command"] == f"tracekit capture {options}" * bool(options)
+    ):
+        result = bare().having(provenance=Provenance(**made)).result
+        command = f"tracekit capture {options}" if options else ""
+        assert reproduce.context(result, {})["command"] == command
 
 
 IDLE = Finding("idle", Severity.WARNING, "The GPU was idle for 3.5 ms. By cause: x.", "", (), 5)
@@ -320,9 +318,9 @@ SHARED = Finding("shared", Severity.ERROR, "Other processes used the GPU.", "")
 NOTE = Finding("cost", Severity.NOTE, "Recording cost 1 %.", "")
 
 
-@pytest.mark.parametrize(
-    ("findings", "statuses", "tone", "said"),
-    [
+def test_the_verdict_is_one_sentence() -> None:
+    known = {"p": Status.PASSED, "f": Status.FOUND, "a": Status.ABSTAINED, "x": Status.FAILED}
+    for findings, statuses, tone, said in (
         ((), "", "unclear", "Nothing was checked, so nothing can be said."),
         ((NOTE, IDLE, SHARED), "f", "error", f"Do not trust these numbers yet: {SHARED.message}"),
         ((IDLE,), "f", "warning", "One thing costs time: The GPU was idle for 3.5 ms."),
@@ -330,15 +328,10 @@ NOTE = Finding("cost", Severity.NOTE, "Recording cost 1 %.", "")
         ((NOTE,), "pf", "good", "No fault was found by 2 checks, and all could be made."),
         ((), "pax", "unclear", "No fault was found by 1 of 3 checks; 2 could not be made."),
         ((), "a", "unclear", "Nothing can be said: none of 1 check could be made."),
-    ],
-)
-def test_the_verdict_is_one_sentence(
-    findings: tuple[Finding, ...], statuses: str, tone: str, said: str
-) -> None:
-    known = {"p": Status.PASSED, "f": Status.FOUND, "a": Status.ABSTAINED, "x": Status.FAILED}
-    checks = tuple(Check(f"rule-{at}", known[letter]) for at, letter in enumerate(statuses))
-    found = verdict_of(bare().having(findings=findings, checks=checks).result)
-    assert (found.tone, f"{found.lead} {found.message}".strip()) == (tone, said)
+    ):
+        checks = tuple(Check(f"rule-{at}", known[letter]) for at, letter in enumerate(statuses))
+        found = verdict_of(bare().having(findings=findings, checks=checks).result)
+        assert (found.tone, f"{found.lead} {found.message}".strip()) == (tone, said)
 
 
 def known(name: str, value: float | None, unit: str = "ns", reason: str = "") -> Measurement:
@@ -426,20 +419,15 @@ def test_first_numbers_are_those_that_are_known_and_at_most_four() -> None:
     assert name == "gpu_idle_ratio"
 
 
-@pytest.mark.parametrize(
-    ("recorder", "clock", "marked", "words"),
-    [
+def test_how_the_marks_came_onto_the_traces_time_is_said() -> None:
+    for recorder, clock, marked, words in (
         ("host", {"origin": 1}, True, "the marks and the samples are of one clock of the host"),
         ("import", {}, False, "there are no marks: no workload reported its phases or steps"),
         ("import", {}, True, "not known: the recording does not say how its clocks are aligned"),
         ("xctrace", {"epoch": 5}, True, "the marks tell no time that the trace tells too"),
         ("xctrace", {"origin": 5, "source": "s", "uncertainty": 1_200_000}, True, "1.20 ms"),
-    ],
-)
-def test_how_the_marks_came_onto_the_traces_time_is_said(
-    recorder: str, clock: dict[str, Any], *, marked: bool, words: str
-) -> None:
-    assert words in clock_words(Provenance(recorder=recorder, clock=clock), marked=marked)
+    ):
+        assert words in clock_words(Provenance(recorder=recorder, clock=clock), marked=marked)
 
 
 def test_a_counter_set_that_is_not_named_or_not_on_is_told_from_one_that_is() -> None:

@@ -61,19 +61,16 @@ def test_a_folder_is_looked_through(tree: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("words", "names"),
-    [
+def test_patterns_are_understood(tree: Path) -> None:
+    for words, names in (
         ("t/*.trace", ["t/a.trace"]),
         ("t/**/*.trace", ["t/a.trace", "t/deep/er/b.trace", "t/run/recording.trace"]),
         ("t/deep/**", ["t/deep/c.trace.zip", "t/deep/er/b.trace"]),
         ("t/*/*.xml", ["t/exports/toc.xml"]),
         ("*/r?n", ["t/run"]),
         ("t/[ab].trace", ["t/a.trace"]),
-    ],
-)
-def test_patterns_are_understood(tree: Path, words: str, names: list[str]) -> None:
-    assert [name for name, _ in found(words)] == names
+    ):
+        assert [name for name, _ in found(words)] == names
 
 
 def test_nothing_within_a_bundle_is_looked_for(tree: Path) -> None:
@@ -101,18 +98,15 @@ def test_an_archive_is_looked_through(tree: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
+def test_what_is_no_recording_is_refused_by_name(tree: Path) -> None:
+    for words, reason in (
         ("t/exports/more/nothing.txt", r"nothing\.txt is no recording"),
         ("t/gone", "t/gone does not exist"),
         ("t/**.trace", r"t/\*\*\.trace is no pattern"),
         ("nope://x", "nope://x is no source: Protocol not known: nope"),
-    ],
-)
-def test_what_is_no_recording_is_refused_by_name(tree: Path, words: str, reason: str) -> None:
-    with pytest.raises(UsageError, match=reason):
-        found(words)
+    ):
+        with pytest.raises(UsageError, match=reason):
+            found(words)
 
 
 def test_a_runs_folder_may_be_called_like_a_bundle(tree: Path) -> None:
@@ -203,21 +197,18 @@ def test_a_store_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
         place_of(f"zip://x::{tmp_path}/nothing.zip")
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["/etc/passwd", "HERE/../x", "HERE/a/../../x", "HERE/./a", "HEREx/a", "HERE//a", "HERE/a\\b"],
-)
-def test_a_listing_that_leads_away_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LyingFileSystem, "names", (name,))
-    place = place_of("lying://box/run.trace")
-    for listing in (place.below, place.listed):
-        with pytest.raises(InputError, match="which is no path below it"):
-            listing()
+def test_a_listing_that_leads_away_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("/etc/passwd", "HERE/../x", "HERE/a/../../x", "HERE/./a", "HEREx/a", "HERE//a")
+    for name in (*names, "HERE/a\\b"):
+        monkeypatch.setattr(LyingFileSystem, "names", (name,))
+        place = place_of("lying://box/run.trace")
+        for listing in (place.below, place.listed):
+            with pytest.raises(InputError, match="which is no path below it"):
+                listing()
 
 
-@pytest.mark.parametrize(
-    ("words", "reported"),
-    [
+def test_a_url_is_shown_without_its_secrets() -> None:
+    for words, reported in (
         ("s3://key:secret@bucket/x", "s3://bucket/x"),
         ("https://host/a.trace.zip?X-Signature=abc", "https://host/a.trace.zip"),
         ("zip://a/*.x::https://u:p@host/all.zip?sig=1", "zip://a/*.x::https://host/all.zip"),
@@ -225,10 +216,8 @@ def test_a_listing_that_leads_away_is_refused(name: str, monkeypatch: pytest.Mon
         ("zip://::all.zip", "zip://::all.zip"),
         ("gs://bucket/folder/", "gs://bucket/folder"),
         ("runs/a b", "runs/a b"),
-    ],
-)
-def test_a_url_is_shown_without_its_secrets(words: str, reported: str) -> None:
-    assert shown(words) == reported
+    ):
+        assert shown(words) == reported
 
 
 def test_an_archive_of_this_machine_is_the_same_from_everywhere(

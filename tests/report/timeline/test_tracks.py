@@ -109,9 +109,8 @@ def test_states_leave_idle_out_and_a_clock_is_told_by_name_where_it_has_one() ->
     assert (shown(by_name), shown(heat)) == ([(0, 9, "Minimum")], [(0, 50, "Nominal")])
 
 
-@pytest.mark.parametrize(
-    ("rows", "kept", "note"),
-    [
+def test_marks_from_before_the_trace_are_left_out_and_counted() -> None:
+    for rows, kept, note in (
         ([(0, 5), (5, 5)], [(0, 5, "a"), (5, 5, "b")], ""),
         (
             [(-90, 60), (-30, 30), (-5, 15), (10, 40)],
@@ -120,15 +119,11 @@ def test_states_leave_idle_out_and_a_clock_is_told_by_name_where_it_has_one() ->
         ),
         ([(-1, 0), (0, 0)], [(0, 0, "b")], "1 from before the trace left out"),
         ([(-9, 1)], [], "1 from before the trace left out"),
-    ],
-)
-def test_marks_from_before_the_trace_are_left_out_and_counted(
-    rows: list[tuple[int, int]], kept: list[tuple[int, int, str]], note: str
-) -> None:
-    labels = pd.Series(list("abcd"[: len(rows)]), dtype="string")
-    table, names, said = in_trace(spans(*rows), labels)
-    assert list(zip(table["start"], table["duration"], names, strict=True)) == kept
-    assert said == note
+    ):
+        labels = pd.Series(list("abcd"[: len(rows)]), dtype="string")
+        table, names, said = in_trace(spans(*rows), labels)
+        assert list(zip(table["start"], table["duration"], names, strict=True)) == kept
+        assert said == note
 
 
 def test_overlapping_rows_stand_in_lanes_in_order_of_time_and_keep_their_details() -> None:
