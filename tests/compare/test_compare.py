@@ -44,10 +44,12 @@ def having(run: Sample, *metrics: Measurement) -> Sample:
     return replace(run, result=replace(run.result, metrics=metrics))
 
 
-def only(name: str, unit: str, *values: float | None, reason: str = "") -> list[Sample]:
+def only(
+    name: str, unit: str, *values: float | None, better: Better = Better.LOWER, reason: str = ""
+) -> list[Sample]:
     """Make runs without tables that know one metric."""
     run = replace(sample_of([1000]), tables=None)
-    return [having(run, Measurement(name, value, unit, Better.LOWER, reason)) for value in values]
+    return [having(run, Measurement(name, value, unit, better, reason)) for value in values]
 
 
 def at(minute: int) -> str:
@@ -200,15 +202,9 @@ def test_what_has_no_ratio_or_no_value_says_why() -> None:
     change = became("memory_growth", *(only("memory_growth", "bytes", size) for size in (0.5, 1.0)))
     assert (change.relative, change.change) == (True, 1.0)
     assert (change.values_before, change.values_after) == ((0.5,), (1.0,))
-    busy = [
-        [
-            having(sample_of([1000]), Measurement("gpu_busy", time, "ns", Better.NEITHER))
-            for time in side
-        ]
-        for side in ((1000, 1010, 1005), (2000, 2010, 2005))
-    ]
-    change = became("gpu_busy", *busy)
-    assert (change.verdict, change.change) == (None, pytest.approx(1.0, abs=0.01))
+    busy = [only("window", "ns", *times, better=Better.NEITHER) for times in ((9, 10), (19, 20))]
+    change = became("window", *busy)
+    assert (change.verdict, change.change) == (None, pytest.approx(19.5 / 9.5 - 1))
     absent = only("gpu_idle_ratio", "ratio", None, reason="no GPU")
     change = became("gpu_idle_ratio", absent, only("gpu_idle_ratio", "ratio", 0.1))
     assert (change.before, change.after, change.verdict) == (None, 0.1, None)

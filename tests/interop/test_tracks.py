@@ -72,11 +72,8 @@ def test_levels_are_what_is_known_and_evidence_says_what_it_shows(
 ) -> None:
     level = drawn(tables)["Machine", "Kernel Occupancy"]
     assert isinstance(level, Levels)
-    assert (level.unit, level.times.tolist(), list(level.values)) == (
-        "%",
-        [4000, 4200],
-        [40.5, 50.25],
-    )
+    assert level.unit == "%"
+    assert (level.times.tolist(), list(level.values)) == ([4000, 4200], [40.5, 50.25])
     track = slices(drawn(tables, findings)["tracekit", "bubbles"])
     assert track.starts.tolist() == [50, 1000]
     assert [track.names[code] for code in track.codes] == ["bubbles", "host late"]

@@ -369,10 +369,8 @@ USUAL = (known("step_rate", 400, "steps/s"), known("host_idle_ratio", 0.01, "rat
 def test_a_comparison_begins_with_its_speed_up_and_how_sure_it_is(
     low: float | None, high: float | None, note: str
 ) -> None:
-    bounds = (
-        known("speedup_low_95", low, "x", "too few pairs"),
-        known("speedup_high_95", high, "x", "too few pairs"),
-    )
+    ends = {"speedup_low_95": low, "speedup_high_95": high}
+    bounds = [known(name, end, "x", "too few pairs") for name, end in ends.items()]
     numbers = shown(bare().having(metrics=USUAL, results=compared(*bounds)))
     assert [f"{name} {value}" for name, value, _ in numbers] == [
         *("speedup 2.50 x", "step_time_paged 2 ms", "step_time_sdpa 5 ms", "host_idle_ratio 1.0 %")

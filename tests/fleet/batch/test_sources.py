@@ -134,23 +134,15 @@ def test_of_a_bundle_windows_and_indexes_are_not_needed(tmp_path: Path) -> None:
         "corespace/run1/core/stores/indexed-store-1/bulkstore",
         "corespace/run1/core/stores/indexed-store-1/spindex.0",
     )
-    assert sorted(bundle.files()) == [
-        "corespace/run1/core/stores/indexed-store-1/bulkstore",
-        "form.template",
-        "open.creq",
-    ]
+    store = "corespace/run1/core/stores/indexed-store-1/bulkstore"
+    assert set(bundle.files()) == {store, "form.template", "open.creq"}
 
 
 def test_of_a_run_its_exports_and_what_it_says_of_itself_are_needed(tmp_path: Path) -> None:
     names = ("recording.json", "workload.json", "report.html", "tables/x.parquet")
     exported = ("exports/toc.xml", "exports/metal-gpu-intervals.xml", "recording.trace/open.creq")
     run = made(tmp_path / "run", *names, *exported)
-    assert sorted(run.files()) == [
-        "exports/metal-gpu-intervals.xml",
-        "exports/toc.xml",
-        "recording.json",
-        "workload.json",
-    ]
+    assert set(run.files()) == {*names[:2], *exported[:2]}
     (tmp_path / "run" / "exports" / "direct.json").write_text("{}")
     assert "recording.trace/open.creq" in run.files()
 

@@ -36,10 +36,7 @@ def test_detail_is_kept_in_windows_of_findings_first_and_then_in_the_steady_phas
     assert thinner.absences[0].startswith("Of 21 intervals the page holds 11, to stay small")
     [same, thin] = thinner.tracks
     assert same is evidence
-    merged, kept = (
-        "several, merged",
-        ((30, "a"), (35, "b"), (60, "a"), (65, "b"), (70, "a"), (75, "b")),
-    )
+    merged, kept = "several, merged", zip((30, 35, 60, 65, 70, 75), "ababab", strict=True)
     assert [row for row in shown(thin) if row[2] != merged] == [(at, 3, text) for at, text in kept]
     assert shown(thin)[:2] == [(0, 12, merged), (20, 6, merged)]
     assert thin.note == "the target's; 14 merged into 4, each within 20 ns, to keep the page small"
