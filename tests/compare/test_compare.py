@@ -18,7 +18,7 @@ from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.base.recording import Recording, save
 from tracekit.compare.compare import Comparison, compare, compare_runs, parse_sides, read_samples
-from tracekit.compare.page import change_words, how_sure
+from tracekit.compare.page import how_sure
 from tracekit.compare.page import tables as shown
 from tracekit.compare.samples import Sample
 from tracekit.compare.spread import Limits
@@ -112,18 +112,6 @@ def test_the_machines_pace_is_taken_out() -> None:
     slower_work = compare([paced(MS, 50_000, 1)], [paced(1.1 * MS, 50_000, 2)])
     assert slower_work.verdict is Verdict.WORSE
     assert change_of(slower_work, "tokens_per_second").corrected
-
-
-def test_a_change_is_measured_or_at_equal_pace_both() -> None:
-    plain = Change("step_p50", "ns", Better.LOWER, 1.0, 1.0, measured=0.06)
-    plain = replace(plain, change=0.05, low=0.04, high=0.08)
-    for known, words in (
-        ({}, "+6.0 % [+4.0 % … +8.0 %]"),
-        ({"corrected": True}, "+5.0 % [+4.0 % … +8.0 %] at equal pace, measured +6.0 %"),
-        ({"paired": True, "low": None}, "+5.0 % at equal pace, measured +6.0 %"),
-        ({"change": None}, "—"),
-    ):
-        assert change_words(replace(plain, **known)) == words
 
 
 def test_a_reference_makes_clearer_and_the_more_is_corrected_the_less_is_sure() -> None:

@@ -114,6 +114,17 @@ def test_findings_and_work_by_label_are_told_of_each_side() -> None:
     assert words.ruling(replace(CHANGE, verdict=Verdict.WORSE)) == "worse"
 
 
+def test_a_change_is_measured_or_at_equal_pace_both() -> None:
+    plain = replace(CHANGE, measured=0.06, change=0.05, low=0.04, high=0.08)
+    for known, expected in (
+        ({}, "+6.0 % [+4.0 % … +8.0 %]"),
+        ({"corrected": True}, "+5.0 % [+4.0 % … +8.0 %] at equal pace, measured +6.0 %"),
+        ({"paired": True, "low": None}, "+5.0 % at equal pace, measured +6.0 %"),
+        ({"change": None}, "—"),
+    ):
+        assert words.change_words(replace(plain, **known)) == expected
+
+
 def test_words_keep_units_signs_and_reasons() -> None:
     def idle(share: float) -> list[Sample]:
         run = sample_of([MS] * 40)
