@@ -42,12 +42,9 @@ def test_nights_are_listed_a_line_each(history: Any) -> None:
     assert shown.code == 0
     head, *rows = rows_of(shown.out)
     assert head == ["night", "outcome", "change", "pairs", "commit"]
-    assert [(row[0][:10], row[1]) for row in rows] == [
-        ("2026-03-01", "ok"),
-        ("2026-03-02", "regression"),
-        ("2026-03-03", "missed"),
-        ("2026-03-04", "failed"),
-    ]
+    outcomes = {row[0][:10]: row[1] for row in rows}
+    assert [*outcomes] == [f"2026-03-0{day}" for day in range(1, 5)]
+    assert [*outcomes.values()] == ["ok", "regression", "missed", "failed"]
     assert rows[1][2:] == ["decode step_p50 +10.0 % [+8.0 % … +12.0 %]", "7 of 7", "1a2b3c4"]
 
 

@@ -74,10 +74,7 @@ def test_no_rows_no_rows_of_the_target_no_table_and_a_damaged_one_differ() -> No
 
 
 def test_the_window_is_the_marked_one_else_that_of_the_targets_work() -> None:
-    ran = [
-        {"start": 7, "duration": 5, "target": True},
-        {"start": 1, "duration": 90, "target": False},
-    ]
+    ran = [{"start": 7, "duration": 5, "target": True}, {"start": 1, "duration": 90}]
     phases = [
         {"name": "warm-up", "start": 0, "duration": 10},
         {"name": "steady", "start": 10, "duration": 20},
@@ -153,9 +150,6 @@ def test_words_are_made_fit_for_their_place() -> None:
 
 def test_nested_values_become_lines() -> None:
     values = {"chip": "M1", "mlx": {"version": "0.32", "devices": ["cpu", "gpu"]}, "os_build": None}
-    assert list(flat(values)) == [
-        ("chip", "M1"),
-        ("mlx version", "0.32"),
-        ("mlx devices", "cpu, gpu"),
-        ("os build", "not available"),
+    assert [f"{name}: {words}" for name, words in flat(values)] == [
+        *("chip: M1", "mlx version: 0.32", "mlx devices: cpu, gpu", "os build: not available")
     ]

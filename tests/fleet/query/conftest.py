@@ -39,12 +39,10 @@ def analyzed(run: Callable[..., Path]) -> Callable[..., Path]:
     def make(name: str, busy: float) -> Path:
         folder = run(name, [(0, 10, 7, "python3")])
         recording = Recording(folder)
-        metrics = (
-            Measurement("gpu_busy", busy, "ns", Better.LOWER),
-            Measurement("occupancy", None, "ratio", Better.HIGHER, "no counters"),
-        )
+        known = Measurement("gpu_busy", busy, "ns", Better.LOWER)
+        absent = Measurement("occupancy", None, "ratio", Better.HIGHER, "no counters")
         finding = Finding("bubbles", Severity.WARNING, "The GPU waits.", "Wait less.", saving=40)
-        save(recording.result_file, Result(recording.provenance(), metrics, (finding,)))
+        save(recording.result_file, Result(recording.provenance(), (known, absent), (finding,)))
         return folder
 
     return make

@@ -34,15 +34,9 @@ def test_a_run_has_a_row_whatever_its_state(run: Any, analyzed: Any, ask: Any) -
 
 def test_where_a_run_comes_from_stands_in_columns(run: Any, ask: Any) -> None:
     machine = {"chip": "Apple M4", "gpu_cores": "ten", "system": "macOS", "memory": 1 << 34}
-    folder = run(
-        "a",
-        [(0, 1, 7, "p")],
-        machine=machine,
-        templates=("Metal System Trace",),
-        parameters={"block_size": 16, "dtype": "float16"},
-        duration=1.5,
-        command=("serve", "--token", "private"),
-    )
+    made: dict[str, Any] = {"machine": machine, "templates": ("Metal System Trace",)}
+    made |= {"parameters": {"block_size": 16, "dtype": "float16"}, "duration": 1.5}
+    folder = run("a", [(0, 1, 7, "p")], command=("serve", "--token", "private"), **made)
     [row] = ask("select * from runs", folder)
     assert row["parameters"] == {"block_size": "16", "dtype": "float16"}
     assert (row["chip"], row["gpu_cores"], row["memory"]) == ("Apple M4", None, 1 << 34)
@@ -100,11 +94,9 @@ def out(tmp_path: Path) -> Path:
 def test_the_results_are_there_as_they_are(out: Path, ask: Any) -> None:
     rows = ask("select * from batch_results order by run", out)
     assert list(rows[0])[:2] == ["run", "run_path"]
-    assert [(row["run"], row["state"], row["hint"]) for row in rows] == [
-        ("bad.trace", "failed", "Copy it again."),
-        ("one.trace", "ok", ""),
-        ("two.trace", "ok", ""),
-    ]
+    assert [row["run"] for row in rows] == ["bad.trace", "one.trace", "two.trace"]
+    assert [row["state"] for row in rows] == ["failed", "ok", "ok"]
+    assert [row["hint"] for row in rows] == ["Copy it again.", "", ""]
     assert rows[1]["metrics"] == {"gpu_busy": 10.0}
 
 
