@@ -20,9 +20,10 @@ from tracekit.base.recording import Recording, save
 from tracekit.compare.compare import Comparison, compare, compare_runs, parse_sides, read_samples
 from tracekit.compare.page import how_sure
 from tracekit.compare.page import tables as shown
-from tracekit.compare.samples import Sample
+from tracekit.compare.samples import Order, Sample
+from tracekit.compare.samples import runs as side_of
 from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Change, Verdict
+from tracekit.compare.verdicts import Change, Pace, Verdict, pace_of
 
 
 def change_of(compared: Comparison, name: str = "step_p50") -> Change:
@@ -135,30 +136,25 @@ def test_what_only_the_correction_makes_is_no_change() -> None:
     assert step.reason == "only taking the machine's pace out makes it seem so"
 
 
-@pytest.mark.parametrize(
-    ("other", "corrected"),
-    [
-        ({"source": "tracekit (Python)"}, False),
-        ({"machine": MACHINE | {"mlx": "0.33"}}, False),
-        ({"machine": MACHINE | {"chip": "Apple M4"}}, False),
-        ({"machine": MACHINE | {"cores": 10}}, False),
-        ({"machine": MACHINE | {"os": "macOS 26.1"}}, True),
-    ],
-)
-def test_unlike_references_correct_nothing(other: dict[str, Any], *, corrected: bool) -> None:
+def test_unlike_references_or_one_that_took_no_time_show_no_pace() -> None:
     """Else a faster MLX would be corrected away, for the reference is faster, too."""
-    compared = compare([paced(1.3 * MS, 65_000, 1)], [paced(MS, 50_000, 2, **other)])
-    assert any(change.corrected for change in compared.changes) is corrected
-    assert (compared.verdict is Verdict.BETTER) is not corrected
 
+    def pace(before: Sample, after: Sample) -> Pace:
+        return pace_of(side_of([before]), side_of([after]), Order.APART)
 
-def test_a_reference_of_one_side_or_that_took_no_time_corrects_nothing() -> None:
-    whole = paced(MS, 50_000, 2)
-    assert whole.tables is not None
-    gauges = whole.tables["gauges"].assign(value=0.0)
-    broken = replace(whole, tables={**whole.tables, "gauges": gauges})
-    for before in (sample_of(noisy(MS)), broken):
-        assert not any(change.corrected for change in compare([before], [whole]).changes)
+    first, second = paced(1.3 * MS, 65_000, 1), paced(MS, 50_000, 2)
+    assert pace(first, second).slowdown == pytest.approx(math.log(50 / 65), abs=0.01)
+    provenance = second.result.provenance
+    for name, value in {"mlx": "0.33", "chip": "Apple M4", "cores": 10, "os": "macOS 26.1"}.items():
+        made = replace(provenance, machine=MACHINE | {name: value})
+        other = replace(second, result=replace(second.result, provenance=made))
+        assert pace(first, other).known is (name == "os")
+    assert second.tables is not None
+    gauges = second.tables["gauges"]
+    for unlike in (gauges.assign(source="tracekit (Python)"), gauges.assign(value=0.0), gauges[:0]):
+        other = replace(second, tables={**second.tables, "gauges": unlike})
+        assert not pace(first, other).known
+        assert not pace(other, first).known
 
 
 def test_shares_change_by_points_and_counts_by_whole_ones() -> None:
@@ -190,9 +186,9 @@ def test_what_has_no_ratio_or_no_value_says_why() -> None:
     change = became("memory_growth", *(only("memory_growth", "bytes", size) for size in (0.5, 1.0)))
     assert (change.relative, change.change) == (True, 1.0)
     assert (change.values_before, change.values_after) == ((0.5,), (1.0,))
-    busy = [only("window", "ns", *times, better=Better.NEITHER) for times in ((9, 10), (19, 20))]
-    change = became("window", *busy)
-    assert (change.verdict, change.change) == (None, pytest.approx(19.5 / 9.5 - 1))
+    busy = [only("gpu_busy", "ns", *times, better=Better.NEITHER) for times in ((9, 10), (19, 20))]
+    change = became("gpu_busy", *busy)
+    assert (change.verdict, change.change) == (None, pytest.approx(math.sqrt(380 / 90) - 1))
     absent = only("gpu_idle_ratio", "ratio", None, reason="no GPU")
     change = became("gpu_idle_ratio", absent, only("gpu_idle_ratio", "ratio", 0.1))
     assert (change.before, change.after, change.verdict) == (None, 0.1, None)

@@ -116,6 +116,8 @@ def test_a_level_holds_until_the_next_and_the_highest_of_a_part_is_kept() -> Non
     level = sampled("level", times, values, Window(0, 120))
     assert level.heights == [0.0] * 30 + [1.0] * 30 + [9.0] + [2.0] * 58 + [5.0]
     assert sampled("level", times, values, Window(40, 60)).heights[-1] == 9
+    twice = sampled("level", np.array([30, 30]), np.array([9.0, 1.0]), Window(30, 60))
+    assert twice.heights == [9.0] + [1.0] * 119
     assert sampled("level", times[:1], values[:1], Window(30, 30)).heights == [1.0] * 120
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lxml import etree
 
 from report_runs import bare
 from tracekit import pipeline
@@ -17,27 +18,16 @@ from tracekit.tables.tables import Tables
 
 pytestmark = pytest.mark.corpus
 
-RECORDINGS = ("gpu_baseline", "gpu_register_pressure")
 
-
-@pytest.fixture(params=RECORDINGS)
-def tables(request: pytest.FixtureRequest, corpus: Path, tmp_path: Path) -> Tables:
-    name = request.param
-    [folder] = list(corpus.glob("*/src/re/apple/results/tranche1_20260330_204856"))
+@pytest.mark.parametrize("name", ["gpu_baseline", "gpu_register_pressure"])
+def test_the_targets_work_and_the_others_are_told_apart(
+    name: str, corpus: Path, tmp_path: Path
+) -> None:
+    [folder] = corpus.glob("*/src/re/apple/results/tranche1_20260330_204856")
     for export in folder.glob(f"xctrace_{name}_*.xml"):
         (tmp_path / export.name).symlink_to(export)
-    return Tables(tmp_path, frozenset({target_of(folder / f"{name}_toc.xml")}))
-
-
-def target_of(toc: Path) -> int:
-    from lxml import etree  # noqa: PLC0415
-
-    process = etree.parse(toc).find(".//target/process")
-    assert process is not None
-    return int(process.get("pid"))
-
-
-def test_the_targets_work_and_the_others_are_told_apart(tables: Tables) -> None:
+    [pid] = etree.parse(folder / f"{name}_toc.xml").xpath("//target/process/@pid")
+    tables = Tables(tmp_path, frozenset({int(pid)}))
     known = Given(tables, Provenance(targets=(Process(1, "any"),)))
     line = timeline(bare().result, known)
     table = tables["gpu_intervals"]
