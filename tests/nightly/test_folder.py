@@ -111,7 +111,7 @@ def test_a_finding_counts_once_a_trace_the_most_frequent_first(tmp_path: Path) -
     pairs = [
         traced(tmp_path, 1, (IDLE, CHURN, AGAIN), (IDLE,)),
         traced(tmp_path, 2, (AGAIN,), ()),
-        traced(tmp_path, 3, (CHURN,), (IDLE,)),
+        traced(tmp_path, 3, (AGAIN,), (IDLE,)),
         replace(traced(tmp_path, 4, (CHURN,), (CHURN,)), contaminated=("load",)),
         Pair(1, 5, "abba", candidate={"step_p50": (1.0, 1.0)}),
     ]

@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,7 +49,6 @@ REFERENCE = HEAD + 'reference.revision = "main"\n'
 
 @pytest.fixture
 def plan_file(tmp_path: Path) -> Path:
-    """Where a plan's text is written."""
     folder = tmp_path / "paged nights"
     folder.mkdir()
     return folder / "tracekit.toml"
@@ -58,8 +56,6 @@ def plan_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def plan_of(plan_file: Path) -> Plan:
-    """Read the plan that a text says."""
-
     def read(text: str) -> NightPlan:
         plan_file.write_text(text, encoding="utf-8")
         return read_plan(plan_file)
@@ -157,8 +153,7 @@ def test_the_nearest_plan_is_found_from_below(
 def test_a_workload_may_import_what_the_pythonpath_of_its_plan_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    for folder in ("src", "work"):
+    for folder in (".git", "src", "work"):
         (tmp_path / folder).mkdir()
     (tmp_path / "src" / "kernels_of_mine.py").write_text("COST = 3\n")
     (tmp_path / "work" / "spin.py").write_text(
@@ -180,9 +175,8 @@ def test_a_workload_may_import_what_the_pythonpath_of_its_plan_has(
     monkeypatch.delitem(sys.modules, "kernels_of_mine")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_what_decides(plan_of: Plan) -> None:
+    for text, expected in (
         (HEAD, []),
         (REFERENCE, ["step_p50"]),
         (REFERENCE + "pairs = 6", ["step_p50"]),
@@ -190,14 +184,12 @@ def test_a_workload_may_import_what_the_pythonpath_of_its_plan_has(
         (REFERENCE + "metrics.steady_compiles = 1", ["steady_compiles"]),
         (REFERENCE + "traced = 6\nmetrics.idle_ratio = 0.02", ["idle_ratio"]),
         (REFERENCE + "pairs = 2\nmetrics.step_p50 = { gate = false }", []),
-    ],
-)
-def test_what_decides(text: str, expected: list[str], plan_of: Plan) -> None:
-    (capture,) = plan_of(text).captures
-    assert [metric.metric for metric in capture.metrics if metric.gate] == expected
-    names = [metric.metric for metric in capture.metrics]
-    assert names[: len(expected)] == expected
-    assert sorted(names) == sorted(FOLLOWED)
+    ):
+        (capture,) = plan_of(text).captures
+        assert [metric.metric for metric in capture.metrics if metric.gate] == expected
+        names = [metric.metric for metric in capture.metrics]
+        assert names[: len(expected)] == expected
+        assert sorted(names) == sorted(FOLLOWED)
     assert {*FOLLOWED, *UNTRACED} <= set(METRICS)
 
 

@@ -155,23 +155,20 @@ def of_night(name: str) -> RunSeen:
     return RunSeen(Path("/nights") / name / "run", Path("/nights"), NOW, night=name)
 
 
-@pytest.mark.parametrize(
-    ("index", "earliest", "latest", "stay"),
-    [
+def test_nights_at_a_change_stay() -> None:
+    points = tuple(Point(f"n{number}", "", 1.0) for number in range(10))
+    series = Series("m", "p", "decode", "w", "step_p50", "ns", "lower", points=points)
+    for index, earliest, latest, stay in (
         (5, 5, 5, {4, 5, 6}),
         (5, 4, 7, {3, 4, 5, 6, 7, 8}),
         (1, 0, 1, {0, 1, 2}),
         (9, 9, 9, {8, 9}),
-    ],
-)
-def test_nights_at_a_change_stay(index: int, earliest: int, latest: int, stay: set[int]) -> None:
-    points = tuple(Point(f"n{number}", "", 1.0) for number in range(10))
-    series = Series("m", "p", "decode", "w", "step_p50", "ns", "lower", points=points)
-    step = Step(index, 1, 2, 1, earliest=earliest, latest=latest)
-    found = protection([(series, [step])], [], [])
-    reasons = {number: found.reason(of_night(f"n{number}")) for number in range(10)}
-    assert {number for number, why in reasons.items() if why} == stay
-    assert reasons[index] == "step_p50 of decode changed there"
+    ):
+        step = Step(index, 1, 2, 1, earliest=earliest, latest=latest)
+        found = protection([(series, [step])], [], [])
+        reasons = {number: found.reason(of_night(f"n{number}")) for number in range(10)}
+        assert {number for number, why in reasons.items() if why} == stay
+        assert reasons[index] == "step_p50 of decode changed there"
 
 
 def test_what_is_pinned_or_was_accepted_stays_and_says_why(tmp_path: Path) -> None:
@@ -402,7 +399,7 @@ def test_a_killed_pruning_leaves_whole_runs(after: float, tmp_path: Path) -> Non
 
 @pytest.fixture
 def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Four nights in the history of a plan, each with a run; the second is pinned."""
+    """Four nights in a plan's history, each with a run; the second is pinned."""
     monkeypatch.chdir(tmp_path)
     plan = '[nightly]\nname = "nightly"\n[[nightly.capture]]\nworkload = "paged"\n'
     (tmp_path / "tracekit.toml").write_text(plan)

@@ -97,19 +97,18 @@ def test_pairs_traces_and_repeats_add_up(tmp_path: Path) -> None:
         assert any("budget" in words for words in assumptions) is warned
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
+def test_what_a_plans_author_may_not_expect_is_said() -> None:
+    other = "its reference does other work, so nothing is decided until a night is accepted"
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"reference": PYTHON, "metrics": STEP}, ""),
         ({"reference": PYTHON, "fail_on": ("bubbles",)}, ""),
-        ({"reference": PYTHON, "metrics": (*STEP, Gated("hits"))}, "a: hits is no metric"),
-        ({"reference": PYTHON}, "a: none of its metrics decides."),
-        ({}, "a: it has no reference"),
-        ({"reference": Reference(workload="sdpa"), "metrics": STEP},
-         "a: its reference does other work, so nothing is decided until a night is accepted"),
-    ],
-)  # fmt: skip
-def test_what_a_plans_author_may_not_expect_is_said(values: dict[str, Any], said: str) -> None:
-    remarks = rehearse(night_of(Path("/"), Capture("a", "paged", **values))).remarks
-    assert len(remarks) == bool(said)
-    assert "".join(remarks).startswith(said)
+        ({"reference": PYTHON, "metrics": (*STEP, Gated("hits"))}, "hits is no metric"),
+        ({"reference": PYTHON}, "none of its metrics decides."),
+        ({}, "it has no reference"),
+        ({"reference": Reference(workload="sdpa"), "metrics": STEP}, other),
+    ]
+    captures = [Capture(f"c{at}", "paged", **values) for at, (values, _) in enumerate(cases)]
+    remarks = rehearse(night_of(Path("/"), *captures)).remarks
+    said = [f"c{at}: {words}" for at, (_, words) in enumerate(cases) if words]
+    assert len(remarks) == len(said)
+    assert all(remark.startswith(words) for remark, words in zip(remarks, said, strict=True))

@@ -49,7 +49,6 @@ def outcomes(nights: Sequence[Night]) -> list[Outcome | None]:
 
 
 def worse(night: Night) -> str:
-    """Return why a night is a regression."""
     assert night.outcome is REGRESSION
     return night.reason
 
@@ -300,13 +299,6 @@ def test_only_named_captures_run_and_without_history_a_folder_is_left(played: Pl
     assert len(list(nights.glob("*/night.json"))) == 1, "nothing was measured"
 
 
-BROKEN = """
-[[nightly.capture]]
-name = "broken"
-parameters = { broken = true }
-"""
-
-
 def test_a_night_is_measured_traced_kept_and_drawn(tmp_path: Path) -> None:
     """One capture is traced, against other work; the other fails, which is no slow one."""
     nights, heard = repository(tmp_path / "repo"), list[str]()
@@ -314,7 +306,8 @@ def test_a_night_is_measured_traced_kept_and_drawn(tmp_path: Path) -> None:
     text = work.read_text().replace('trick: str = ""', 'trick: str = "", broken: bool = False')
     work.write_text(text.replace("    made =", "    assert not broken, 'not today'\n    made ="))
     traced = "traced = 1\nreference = { parameters = { seconds = 0.02 } }"
-    nights.plan(capture=f"{traced}\n{BROKEN}")
+    broken = 'name = "broken"\nparameters = { broken = true }'
+    nights.plan(capture=f"{traced}\n[[nightly.capture]]\n{broken}")
     plan = read_plan(nights.top / "tracekit.toml")
     night = run_night(plan, progress=heard.append)
 

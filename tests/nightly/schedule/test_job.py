@@ -84,19 +84,12 @@ def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        *(("02:30", time(2, 30)), ("2:30", time(2, 30)), (" 23:59 ", time(23, 59))),
-        *((text, None) for text in ("24:00", "2:60", "2", "02:30:00", "-1:00", "", "٢:30")),
-    ],
-)
-def test_a_time_of_the_day_is_read(text: str, meant: time | None) -> None:
-    if meant is None:
+def test_a_time_of_the_day_is_read() -> None:
+    for text, meant in (("02:30", time(2, 30)), ("2:30", time(2, 30)), (" 23:59 ", time(23, 59))):
+        assert time_of_day(text) == meant
+    for text in ("24:00", "2:60", "2", "02:30:00", "-1:00", "", "٢:30"):
         with pytest.raises(UsageError, match="no time of the day"):
             time_of_day(text)
-    else:
-        assert time_of_day(text) == meant
 
 
 @pytest.mark.parametrize(

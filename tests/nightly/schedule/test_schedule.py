@@ -1,7 +1,4 @@
-"""launchd, systemd and cron: what they are given, asked and left with; nights under way or missed.
-
-A program that stands for all of them is in `fake_schedulers`.
-"""
+"""launchd, systemd and cron: what they are given, asked and left with; nights that are missed."""
 
 import json
 import os

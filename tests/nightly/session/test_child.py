@@ -95,14 +95,12 @@ def test_who_does_not_answer_in_time_is_quoted(pretend: Pretend) -> None:
         child.ask(QUESTION, 60)
 
 
-@pytest.mark.parametrize(("code", "kind"), [(2, UsageError), (3, ToolError), (4, ToolError)])
-def test_a_failure_is_what_it_was_there(
-    pretend: Pretend, code: int, kind: type[ToolError] | type[UsageError]
-) -> None:
-    child = pretend(saying(Answer(failed=Failed("it broke.", "fix it", code))))
-    with pytest.raises(kind) as caught:
-        child.prepare(Prepare("naps"))
-    assert (caught.value.message, caught.value.hint) == ("The candidate: it broke.", "fix it")
+def test_a_failure_is_what_it_was_there(pretend: Pretend) -> None:
+    for code, kind in ((2, UsageError), (3, ToolError), (4, ToolError)):
+        child = pretend(saying(Answer(failed=Failed("it broke.", "fix it", code))))
+        with pytest.raises(kind) as caught:
+            child.prepare(Prepare("naps"))
+        assert (caught.value.message, caught.value.hint) == ("The candidate: it broke.", "fix it")
 
 
 @pytest.mark.parametrize(
@@ -126,18 +124,24 @@ def test_what_is_no_greeting_is_an_error(pretend: Pretend, script: str, reason: 
     assert expected in caught.value.hint
 
 
-def test_a_real_one_is_greeted_quoted_and_ended(ready: Callable[..., Any], tmp_path: Path) -> None:
+@pytest.mark.processes
+def test_a_real_one_is_greeted_quoted_and_ended(
+    ready: Callable[..., Any], bounds: Bounds, tmp_path: Path
+) -> None:
     log = tmp_path / "log"
     log.write_text("words of another night\n")
-    with (
-        ready(reference=None) as prepared,
-        started("the candidate", prepared.candidate, log, prepared.bounds) as child,
-    ):
+    with ready(reference=None) as prepared:
+        variant = prepared.candidate
+    with started("the candidate", variant, log, bounds) as child:
         assert child.hello.pid == child.child.pid
-        assert psutil.Process(child.child.pid).cwd() == str(prepared.candidate.cwd)
+        assert psutil.Process(child.child.pid).cwd() == str(variant.cwd)
         with pytest.raises(ToolError, match="that nothing was prepared in"):
             child.ask(ChildRequest(steps=RunSteps(1.0)), 20)
     assert child.child.exit_status == 3
+    dead = replace(variant, python=Path("/bin/false"))
+    reason = r"^The candidate ended in the middle of its work, with exit code 1\.$"
+    with pytest.raises(ToolError, match=reason), started("the candidate", dead, log, bounds):
+        pytest.fail("it was greeted")
     assert log.read_text() == "words of another night\n"
 
 

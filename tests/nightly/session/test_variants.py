@@ -28,23 +28,11 @@ from tracekit.workload.interleaved.protocol import Hello
 
 Ready = Callable[..., Any]
 MakeTree = Callable[..., Worktree]
-SDPA = '''
-from tracekit.workload import Step, workload
-
-
-@workload
-def sdpa(heads: int = 2) -> Step:
-    """Do nothing."""
-    return Step(submit=lambda: None, wait=lambda _: None, backend="cpu")
-'''
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Make a repository of the plan's folder, whose tag `fast` is the first of two commits.
-
-    HEAD sleeps twenty times as long.
-    """
+    """Make a repository of the plan's folder; HEAD sleeps 20 times as long as its tag `fast`."""
     workloads = write_naps(tmp_path)
     top = workloads.parent
     git(top, "init", "--quiet", "--initial-branch=main")
@@ -61,7 +49,6 @@ def repository(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def worktree(repository: Path) -> MakeTree:
-    """Describe the work tree of a revision."""
     found = repository_of(repository)
     return lambda revision="fast", *setup: Worktree(found, found.commit(revision), setup)
 
@@ -91,7 +78,7 @@ def test_each_side_says_what_it_is(
     ("asked", "parameters", "difference"),
     [
         (Reference(parameters={"slow": 3.0}), {"seconds": 0.002, "slow": 3.0}, ("slow 3.0",)),
-        (Reference(workload="sdpa", parameters={"heads": 4}), {"heads": 4}, ("sdpa", "heads 4")),
+        (Reference(workload="sdpa", parameters={"batch": 4}), {"batch": 4}, ("sdpa", "batch 4")),
         # What another interpreter is to do, it may know better than this one.
         (Reference(python=Path("/bin/sh"), parameters={"newer": 1}),
          {"seconds": 0.002, "slow": 2.0, "newer": 1}, ("newer 1",)),
@@ -104,7 +91,6 @@ def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(
     difference: tuple[str, ...] | str,
     tmp_path: Path,
 ) -> None:
-    (write_naps(tmp_path) / "sdpa.py").write_text(SDPA)
     values = {"reference": asked, "parameters": {"seconds": 0.002, "slow": 2.0}}
     if isinstance(difference, str):
         with pytest.raises(UsageError, match=difference), prepared_in(tmp_path, **values):
