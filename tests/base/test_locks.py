@@ -5,7 +5,7 @@ import fcntl
 import json
 import logging
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -43,8 +43,8 @@ def test_no_link_is_followed_to_another_file(tmp_path: Path) -> None:
             pytest.fail("it was opened")
 
 
-THEIRS = '{"pid": 4711, "start": 1, "since": "2026", "what": "theirs"}'
-NOTES = {THEIRS: Holder(4711, 1, "2026", "theirs"), **dict.fromkeys(["{", "[]", '{"pid": "x"}'])}
+THEIRS = Holder(4711, 1, "2026", "theirs" * 99)
+NOTES = {json.dumps(asdict(THEIRS)): THEIRS, **dict.fromkeys(["{", "[]", '{"pid": "x"}'])}
 
 
 @pytest.mark.parametrize(("note", "holder"), NOTES.items())
@@ -55,6 +55,7 @@ def test_who_did_not_give_it_back_is_said_if_the_note_is_one(
     path.write_text(note)
     with locks.holding(path, WHY, "ours") as (_, stale):
         assert stale == holder
+        assert json.loads(path.read_bytes())["what"] == "ours"  # of a longer note nothing is left
 
 
 def test_a_holder_lives_while_its_process_does_and_not_its_number() -> None:
