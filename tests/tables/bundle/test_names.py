@@ -48,7 +48,7 @@ def names(folder: Path, run: dict[str, Any] | None, tables: Sequence[Table] = (T
 
 @pytest.mark.parametrize("form", [dict, as_dictionaries])
 def test_names_of_the_document(tmp_path: Path, form: Any) -> None:
-    found = names(tmp_path, form(DOCUMENTED))
+    found = names(tmp_path, form(DOCUMENTED), TABLES)  # which have other names for some
     processes = {pid: found.process(pid) for pid in (0, 4711, 6723)}
     assert processes == {0: "kernel.release.t8103", 4711: "python3", 6723: "com.apple.CoreSi"}
     assert {tid: found.thread(tid, pid) for tid, (pid, _) in THREADS.items()} == {
