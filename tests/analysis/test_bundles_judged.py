@@ -44,13 +44,11 @@ def require_equal(direct: Recording, exported: Recording, *, named: bool = True)
     return [one.rule for one in found.findings]
 
 
-OTHERS = ["", "pipeline-churn", "thermal-pressure", "capture-empty"]
+OTHERS = ("", "pipeline-churn", "thermal-pressure", "capture-empty")
+CAMPAIGN = (pytest.param(other, marks=pytest.mark.campaign) for other in OTHERS)
 
 
-@pytest.mark.parametrize(
-    "fault",
-    ["low-occupancy", *(pytest.param(other, marks=pytest.mark.campaign) for other in OTHERS)],
-)
+@pytest.mark.parametrize("fault", ["low-occupancy", *CAMPAIGN])
 def test_a_made_recording_is_judged_alike(tmp_path: Path, fault: str) -> None:
     setup = replace(SETUP, steps=20)
     if fault:

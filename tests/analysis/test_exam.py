@@ -520,10 +520,6 @@ def moved(tables: Tables, way: Callable[[Times], Times]) -> Tables:
     return made
 
 
-def later(tables: Tables) -> Tables:
-    return moved(tables, lambda times: times + 5_000 * MS)
-
-
 def uneven(tables: Tables) -> Tables:
     """Let time pass up to 3 % faster or slower in each millisecond."""
     at = np.arange(0, end_of(tables) + 100 * MS, MS)
@@ -551,7 +547,7 @@ DISTURBANCES: dict[str, Disturb] = {
     "a second channel": second_channel,
     "an older version": older,
     "no start latencies": without_latencies,
-    "a later begin": later,
+    "a later begin": lambda tables: moved(tables, lambda times: times + 5_000 * MS),
     "uneven times": uneven,
     "two hiccups": hiccups,
 }

@@ -67,15 +67,10 @@ class TraceProcessor:
                 got = self._protos.TraceProcessorRpcStream.FromString(base64.b64decode(text))
                 for message in got.msg:
                     assert not message.fatal_error, message.fatal_error
-                    reply = _joined(reply, message)
+                    if reply is not None:
+                        reply.query_result.batch.extend(message.query_result.batch)
+                    reply = reply or message
         return reply
-
-
-def _joined(reply: Any, message: Any) -> Any:
-    if reply is None:
-        return message
-    reply.query_result.batch.extend(message.query_result.batch)
-    return reply
 
 
 def _is_whole(reply: Any) -> bool:

@@ -118,10 +118,9 @@ def whole(make: Callable[[Path], Recording], folder: Path) -> Whole:
     found = pipeline.tables_of(recording)
     tables = {name: found[name] for name in used_tables() if name in found}
     known = Given(tables, recording.provenance())
-    metrics = {name: measure(one, known) for name, one in METRICS.items()}
-    return Whole(
-        recording, tables, metrics, {name: judge(one, known, {}) for name, one in RULES.items()}
-    )
+    metrics = {name: measure(metric, known) for name, metric in METRICS.items()}
+    judged = {name: judge(rule, known, {}) for name, rule in RULES.items()}
+    return Whole(recording, tables, metrics, judged)
 
 
 def faulty(fault: str, seed: int) -> Callable[[Path], Recording]:

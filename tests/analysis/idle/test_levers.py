@@ -1,12 +1,11 @@
 """Sums over gaps, the windows to show, what samples of threads tell, and what to do about it."""
 
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 import pytest
 
-from analysed import table
+from analysed import Golden, table
 from tracekit.analysis.idle.gaps import (
     by_cause,
     gaps_in,
@@ -71,35 +70,19 @@ ALL = Habits(1.0, 1.0, sampled=True)
 WAIT, ENCODING, WIRING = Cause.AFTER_WAIT, Cause.ENCODING, Cause.WIRING
 
 
-@pytest.mark.parametrize(
-    ("cause", "habits", "said", "unsaid"),
-    [
-        (WAIT, {"waits": 0.59}, "mx.clear_cache", "async_eval"),
-        (WAIT, {"waits": 0.6}, "command buffer in flight", "mx.clear_cache"),
-        (WAIT, {"waits": 1.5}, "command buffer in flight", "Wait once an iteration"),
-        (WAIT, {"waits": 1.51}, "Wait once an iteration", "command buffer in flight"),
-        (WAIT, {"waits": None}, "command buffer in flight", "mx.clear_cache"),
-        (WAIT, {"waits": None}, "Wait once an iteration", "mx.clear_cache"),
-        (WAIT, {}, "async_eval", ".item()"),
-        (WAIT, {"sampled": False}, ".item()", "mx.compile"),  # guessed only without samples
-        (WAIT, {"host_longer": True}, "mx.compile", ".item()"),
-        (WIRING, {"lost": True}, "mx.set_wired_limit", "pool"),
-        (WIRING, {"lost": False}, "preallocate", "mx.set_wired_limit"),
-        (WIRING, {"lost": None}, "preallocate", "async_eval"),
-        (WIRING, {"lost": None}, "mx.set_wired_limit", "async_eval"),
-        (ENCODING, {"buffers": 1.5}, "commit a part of the work earlier", "block tables"),
-        (ENCODING, {"buffers": 1.51}, "block tables", "work earlier"),
-        (ENCODING, {"buffers": None}, "block tables", "work earlier"),
-        (Cause.LATE_START, {}, "event of another stream", "move its operations"),
-        (Cause.LATE_START, {"other_stream": True}, "move its operations", "event of another"),
-    ],
-)
-def test_what_is_advised_depends_on_habits(
-    cause: Cause, habits: dict[str, Any], said: str, unsaid: str
-) -> None:
-    words = lever(cause, replace(ALL, **habits))
-    assert said in words
-    assert unsaid not in words
+def test_what_is_advised_depends_on_habits(golden: Golden) -> None:
+    said: list[str] = []
+    for cause, habits in (
+        *((WAIT, {"waits": waits}) for waits in (0.59, 0.6, 1.5, 1.51, None)),
+        (WAIT, {}),
+        (WAIT, {"sampled": False}),  # guessed only without samples
+        (WAIT, {"host_longer": True}),
+        *((WIRING, {"lost": lost}) for lost in (True, False, None)),
+        *((ENCODING, {"buffers": buffers}) for buffers in (1.5, 1.51, None)),
+        *((Cause.LATE_START, {"other_stream": other}) for other in (False, True)),
+    ):
+        said.append(f"{cause}, {habits}: {lever(cause, replace(ALL, **habits))}")
+    golden(*said)
 
 
 def test_more_in_flight_is_advised_only_where_the_queue_ran_empty() -> None:

@@ -1,26 +1,224 @@
-"""Rules on what belongs to the loop, and on prompts in it: `left-out-time`, `serial-prefill`."""
+"""Rules on loops: how even their steps are, what is no part of them, and prompts that stop them.
 
+`step-spikes`, `irregular-cadence`, `performance-cliff`, `left-out-time`, `serial-prefill`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
 import pytest
 
-from analysed import MS, Golden, given, intervals, judged, phases, row_of_steps, table
-from stock import Stock, frame
+from analysed import (
+    MS,
+    NO_HAPPENINGS,
+    Golden,
+    given,
+    intervals,
+    judged,
+    phases,
+    row_of_steps,
+    table,
+)
+from stock import Stock, frame, jitter
 from tracekit.analysis.inject import Unavailable, inject
+from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.rules import RULES
 
 
-def loop(made: Stock, number: int = 20, rest: float = 500) -> Stock:
-    for _ in range(number):
-        made.buffer([2_000])
-        made.wait()
-        made.spend(rest)
+def judge(
+    rule: str,
+    times: list[int],
+    beside: pd.DataFrame = NO_HAPPENINGS,
+    variants: Sequence[str] = ("",),
+    **limits: float,
+) -> list[Finding]:
+    steps = row_of_steps(times, variants)
+    return list(RULES[rule].judge(steps, None, beside, None, **limits))
+
+
+def spikes(times: list[int], *beside: Any, **limits: float) -> list[Finding]:
+    return judge("step-spikes", times, *beside, **limits)
+
+
+def cadence(times: list[int], *beside: Any) -> list[Finding]:
+    return judge("irregular-cadence", times, *beside)
+
+
+def with_spikes(*places: int, times: int = 5, number: int = 100) -> list[int]:
+    return [10 * MS * (times if place in places else 1) for place in range(number)]
+
+
+def noisy(spread: float, number: int = 400, seed: int = 5) -> list[int]:
+    random = np.random.default_rng(seed)
+    return random.lognormal(np.log(10 * MS), spread, number).astype(np.int64).tolist()
+
+
+def test_what_spikes_take_beyond_their_neighbours_is_the_saving(golden: Golden) -> None:
+    # The cause stands at each spike, and compiles are not saved twice.
+    compiled = table("start duration", (305, 30), target=True)
+    beside = happenings(None, compiled, None, None, None, None)
+    golden(*spikes(with_spikes(30, 60)), *spikes(with_spikes(30, 60), beside))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param(with_spikes(), id="even"),
+        pytest.param(with_spikes(30, number=1_000), id="too little time"),
+        pytest.param([10 * MS, 50 * MS] * 50, id="alternating"),
+        pytest.param(with_spikes(*range(0, 100, 5)), id="too many"),
+        pytest.param([10 * MS] * 50 + [50 * MS] * 50, id="a lasting change"),
+        pytest.param([MS * step for step in range(10, 110)], id="a drift"),
+        *(
+            pytest.param(noisy(spread, 500, 11), id=f"noise {spread}")
+            for spread in (0.02, 0.1, 0.3)
+        ),
+    ],
+)
+def test_there_are_no_spikes_where_no_few_steps_stand_out(times: list[int]) -> None:
+    assert not spikes(times)
+
+
+def test_thresholds_of_spikes_can_be_set() -> None:
+    once = with_spikes(30, number=1_000)
+    assert spikes(once, limit=0.001)
+    assert not spikes(once, limit=0.001, least_excess=5.0)
+
+
+def test_each_variant_is_judged_by_itself() -> None:
+    times, variants = [10 * MS, 60 * MS] * 50, ("paged", "sdpa")
+    assert not judge("step-spikes", times, variants=variants)
+    times[40] = 60 * MS
+    [finding] = judge("step-spikes", times, variants=variants)
+    assert "1 of 50 steady steps of paged takes far longer" in finding.message
+
+
+def test_two_speeds_are_found_and_what_the_slow_one_costs(golden: Golden) -> None:
+    turns = [10 * MS, 14 * MS] * 50 + [10 * MS]
+    slow = row_of_steps(turns)["start"].to_numpy()[1::2]
+    logged = pd.DataFrame({"start": slow, "duration": 3 * MS, "name": "log"})
+    compiled = logged.assign(name="compile")
+    explained = [happenings(None, None, None, None, None, each) for each in (logged, compiled)]
+    golden(*cadence(turns), *(one for beside in explained for one in cadence(turns, beside)))
+    # They need not take turns evenly.
+    assert not cadence([10 * MS] * 4 + [20 * MS] + [10 * MS] * 45)
+    [found] = cadence(([10 * MS] * 4 + [20 * MS]) * 10 + [10 * MS])
+    assert "20.0 % are slow" in found.message
+
+
+def test_broad_noise_is_uneven_and_few_steps_must_differ_more() -> None:
+    [finding] = cadence(noisy(0.4))
+    assert "come unevenly: one differs from the next by 3" in finding.message
+    assert finding.saving is None
+    [finding] = cadence(noisy(0.22, 4_000))
+    assert "unevenly" in finding.message
+    assert not cadence(noisy(0.22, 17))
+
+
+@pytest.mark.parametrize("spread", [0.01, 0.05, 0.1])
+def test_usual_noise_is_even(spread: float) -> None:
+    for seed in range(20):
+        assert not cadence(noisy(spread, 60, seed))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param([10 * MS] * 50, id="even"),
+        pytest.param([10 * MS] * 30 + [20 * MS] * 30, id="one change"),
+        pytest.param([10 * MS + step * 100_000 for step in range(200)], id="a drift"),
+        pytest.param([100 * MS if s in {20, 60} else 10 * MS for s in range(90)], id="outliers"),
+        pytest.param([10 * MS, 11 * MS] * 40, id="a small swing"),
+    ],
+)
+def test_a_cadence_is_even_but_for(times: list[int]) -> None:
+    assert not cadence(times)
+
+
+def loop(works: Sequence[float], names: Sequence[str] = (), more: int = 0) -> Stock:
+    """Let an iteration have two encoders of so much work; from half of them on, some more."""
+    made = Stock()
+    for place, (work, factor) in enumerate(zip(works, jitter(len(works), 0.01), strict=True)):
+        late = place >= len(works) // 2
+        name = names[late] if names else ""
+        pieces = [work * factor] * (2 + more * late)
+        made.buffer(pieces, names=[name] if name else ())
+        made.run_ahead()
+        made.spend(100)
     return made
 
 
-def notes(made: Stock) -> list[str]:
+def cliff(made: Stock, **tables: pd.DataFrame) -> list[Finding]:
+    known = given(**{**made.tables(), **tables})
+    return list(inject(RULES["performance-cliff"].judge, known))
+
+
+RISES = [2_000] * 30 + [3_000] * 30
+
+
+def test_a_level_that_rises_at_once_and_stays_is_a_note(golden: Golden) -> None:
+    # Work runs an iteration after it was handed over.
+    [finding] = cliff(loop(RISES, ["affine_qmv_fast", "affine_qmm_t"]))
+    assert finding.saving == pytest.approx(30 * 2e6, rel=0.05)
+    golden(finding)
+    [same] = cliff(loop(RISES, ["gemm", "gemm"]))
+    assert "The same kernels run" in same.message
+    [unnamed] = cliff(loop(RISES))
+    assert "kernels run" not in unnamed.message
+
+
+@pytest.mark.parametrize(
+    "works",
+    [
+        [2_000] * 60,
+        [2_000] * 30 + [2_400] * 30,  # less than a quarter
+        [2_000 + 50 * place for place in range(60)],  # a drift
+        [3_000] * 30 + [2_000] * 30,  # it became faster
+        [2_000] * 53 + [3_000] * 7,  # too short to be a level
+        [2_000, 3_000] * 30,
+    ],
+)
+def test_drifts_and_turns_are_no_cliff(works: list[float]) -> None:
+    assert not cliff(loop(works))
+
+
+@pytest.mark.parametrize(("more", "number"), [(2, 1), (3, 0)])
+def test_far_more_pieces_are_other_work(more: int, number: int) -> None:
+    made = loop([2_000] * 60, more=more)
+    begins = pd.Series([row["start"] for row in made.rows["submissions"]])
+    steps = pd.DataFrame({"start": begins, "duration": begins.diff().shift(-1).fillna(4e6)})
+    steps = steps.astype({"duration": "Int64"}).assign(phase="steady", variant="", tokens=1)
+    window = table("name start duration", ("steady", begins[0], made.done * 1e3), unit=1)
+    assert len(cliff(made, steps=steps, phases=window)) == number
+
+
+def test_a_lower_clock_or_another_process_explains_a_rise() -> None:
+    made = loop(RISES)
+    half = made.done / 2
+    made.add("gpu_performance_states", 0, half, state="Maximum", induced=True)
+    made.add("gpu_performance_states", half, half, state="Medium", induced=True)
+    assert not cliff(made)
+    made = loop(RISES)
+    cells = {"process": "other", "pid": 9, "target": False, "channel": "Fragment", "label": "x"}
+    made.add("gpu_intervals", half, half / 2, **cells)
+    assert not cliff(made)
+
+
+def waiting(made: Stock) -> Stock:
+    for _ in range(20):
+        made.buffer([2_000])
+        made.wait()
+        made.spend(500)
+    return made
+
+
+def notes(made: Stock) -> list[Finding]:
     found = list(inject(RULES["left-out-time"].judge, given(**made.tables())))
     assert all(one.severity is Severity.NOTE for one in found)
-    return [one.message for one in found]
+    return found
 
 
 def allocating(gibibytes: int, spent: float) -> Stock:
@@ -31,14 +229,10 @@ def allocating(gibibytes: int, spent: float) -> Stock:
     return made
 
 
-def test_a_loop_alone_and_what_its_first_iteration_allocates_leave_nothing_out() -> None:
-    assert not notes(loop(Stock()))
-    assert not notes(loop(allocating(9, spent=500)))
-    [said] = notes(loop(allocating(9, spent=1_500)))
-    assert "within 1.5" in said
-
-
-def test_the_load_before_the_loop_is_named() -> None:
+def test_the_load_before_a_loop_and_long_pauses_are_left_out(golden: Golden) -> None:
+    assert not notes(waiting(Stock()))
+    # What the first iteration allocates before it encodes is no load.
+    assert not notes(waiting(allocating(9, spent=500)))
     made = Stock()
     made.add("compiler_activity", made.now, 200_000, compiler="x", program="Compute")
     made.spend(200_000)
@@ -48,26 +242,23 @@ def test_the_load_before_the_loop_is_named() -> None:
     made.buffer([40_000])
     made.wait()
     made.spend(100_000)
-    [said] = notes(loop(made))
-    for part in ("compiled for 200 ms", "3 GiB were allocated", "wired for 90 ms", "for 40 ms"):
-        assert part in said
-
-
-@pytest.mark.parametrize(("pause", "left_out"), [(250_000, 0), (350_000, 1)])
-def test_a_pause_counts_from_a_third_of_a_second_on(pause: float, left_out: int) -> None:
-    made = loop(Stock())
-    made.spend(pause)
-    found = notes(loop(made))
-    assert len(found) == left_out
-    assert all("nobody asked" in said for said in found)
+    loaded = notes(waiting(made))
+    # A pause counts from a third of a second on.
+    paused: list[Finding] = []
+    for pause, number in ((250_000, 0), (350_000, 1)):
+        made = waiting(Stock())
+        made.spend(pause)
+        paused += notes(waiting(made))
+        assert len(paused) == number
+    golden(*notes(waiting(allocating(9, spent=1_500))), *loaded, *paused)
 
 
 def test_a_pause_in_which_the_program_ran_is_no_pause() -> None:
-    made = loop(Stock())
+    made = waiting(Stock())
     for at in range(0, 400_000, 1_000):
         made.add("cpu_profile", made.now + at, weight=1_000_000, leaf="gc_collect")
     made.spend(400_000)
-    assert not notes(loop(made))
+    assert not notes(waiting(made))
 
 
 def test_steps_of_a_workload_say_what_belongs_to_them_and_without_a_loop_it_abstains() -> None:
@@ -84,7 +275,7 @@ DECODES: Spans = [("decode", at, 5) for at in (20, 25, 60, 65, 70, 75, 80, 85, 9
 ASKED: Asked = [(0, 20, 100)]
 
 
-def judge(spans: Spans, asked: Asked = ASKED, **limits: float) -> list[Finding]:
+def prefilled(spans: Spans, asked: Asked = ASKED, **limits: float) -> list[Finding]:
     """Judge spans and requests of (start, first token, last token); times in ms."""
     requests = table("start first_token last_token", *asked)
     tables = {"spans": table("name start duration", *spans), "requests": requests}
@@ -93,7 +284,7 @@ def judge(spans: Spans, asked: Asked = ASKED, **limits: float) -> list[Finding]:
 
 def test_a_prompt_that_stops_the_others_is_found(golden: Golden) -> None:
     spans = [("prefill", 5, 15), *DECODES, ("prefill", 30, 30)]
-    golden(*judge(spans, [*ASKED, (10, None, None)]))  # 30 of the 80 ms from 20 on
+    golden(*prefilled(spans, [*ASKED, (10, None, None)]))  # 30 of the 80 ms from 20 on
 
 
 @pytest.mark.parametrize(
@@ -109,11 +300,11 @@ def test_a_prompt_that_stops_the_others_is_found(golden: Golden) -> None:
 def test_a_prompt_alone_beside_decodes_or_in_short_pieces_stops_nobody(
     prefills: Spans, limits: dict[str, float], *, found: bool
 ) -> None:
-    assert bool(judge([*DECODES, *prefills], **limits)) == found
+    assert bool(prefilled([*DECODES, *prefills], **limits)) == found
 
 
 def test_without_requests_or_spans_nothing_is_claimed() -> None:
     with pytest.raises(Unavailable, match="named prefill and decode"):
-        judge([("allocate", 0, 5)])
+        prefilled([("allocate", 0, 5)])
     with pytest.raises(Unavailable, match="more than one token"):
-        judge([("prefill", 5, 15), *DECODES], [(0, 20, 20), (5, None, None)])
+        prefilled([("prefill", 5, 15), *DECODES], [(0, 20, 20), (5, None, None)])

@@ -58,10 +58,7 @@ def test_nothing_is_to_be_found_in_a_plain_trace() -> None:
         ("memory-growth", {"leak": 1 << 10, "swing_of_memory": 99 << 20}, Label.PASS),
         ("hot-allocations", {"allocations": 4}, Label.FIND),
         ("lost-residency", {"wiring": MILLISECOND, "wired": 99 << 20, "ahead": 0}, Label.FIND),
-        ("low-occupancy", {"counters": Counters(occupancy=0.1)}, Label.FIND),
-        ("low-occupancy", {"counters": Counters(occupancy=0.1, alu=0.9)}, Label.EITHER),
         ("low-occupancy", {"counters": Counters(only_ray_tracing=True)}, Label.PASS),
-        ("memory-bound", {"counters": Counters(memory=0.95)}, Label.FIND),
         ("compute-bound", {"counters": Counters(alu=0.95)}, Label.FIND),
         ("other-limiter", {"counters": Counters(other=0.95)}, Label.FIND),
         ("roofline-distance", {"bytes_moved": 10**8, "flops": 1}, Label.FIND),
@@ -140,14 +137,3 @@ def test_a_host_that_takes_no_time_leaves_only_what_is_compiled() -> None:
     assert free.idle_time("compile") == pytest.approx(slow.idle_time("compile"), rel=0.1)
     lost = slow.idle_time() - slow.idle_time("compile")
     assert slow.length - free.length == pytest.approx(lost, rel=0.1)
-
-
-def test_kernels_at_the_roof_take_what_their_bytes_need() -> None:
-    slow = made(bytes_moved=10**8, flops=10**8)
-    healed = FAULTS["roofline-distance"].heal
-    assert healed is not None
-    near = Facts(simulate(healed(slow.world.setup)))
-    needed = slow.world.setup.steps * 10**8 / (0.8 * slow.world.setup.machine.bandwidth) * 1e9
-    assert near.busy == pytest.approx(needed, rel=0.05)
-    assert label("roofline-distance", slow) is Label.FIND
-    assert label("roofline-distance", near) is Label.PASS
