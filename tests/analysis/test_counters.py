@@ -169,19 +169,15 @@ def test_counters_of_no_known_meaning_are_named_by_their_samples() -> None:
     assert str(raised.value).endswith(f"{words}longer, or with another Counter Set.")
 
 
-def test_extremes_are_windows_with_their_value() -> None:
+def test_extremes_are_windows_with_their_value_as_the_trace_counts_it() -> None:
     table = samples({ALU: 50.0, "MMU Limiter": 99.0})
     table.loc[4, "value"] = 90.0  # the third sample of the ALU limiter
     table.loc[8, "value"] = 10.0  # the fifth
     known = given(gpu_counters=table, gpu_intervals=WORK)["counter_samples"]
-    assert extremes(known, ALU)[0] == Evidence(
-        "gpu_counters", 2 * MS, 2 * MS + 100_000, "ALU Limiter 90.0 %"
-    )
-    assert extremes(known, ALU, lowest=True)[0].note == "ALU Limiter 10.0 %"
-    assert len(extremes(known, ALU)) == 8
-
-
-def test_extremes_of_a_bandwidth_are_reported_as_the_trace_counts_it() -> None:
+    highest, lowest = extremes(known, ALU), extremes(known, ALU, lowest=True)
+    at = 2 * MS
+    assert highest[0] == Evidence("gpu_counters", at, at + 100_000, "ALU Limiter 90.0 %")
+    assert (len(highest), lowest[0].note) == (8, "ALU Limiter 10.0 %")
     reads = "GPU Read Bandwidth"
     for percentage, note in ((True, f"{reads} 30.0 %"), (False, f"{reads} 30 GB/s")):
         table = samples({reads: 30.0}, percentage=percentage)

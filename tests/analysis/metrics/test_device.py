@@ -65,11 +65,8 @@ def test_what_was_not_recorded_is_not_a_zero(name: str) -> None:
     ):
         with pytest.raises(Unavailable, match=reason):
             measured(name, gpu_intervals=frame, known=known)
-
-
-def test_what_has_no_length_and_no_latency_has_no_number() -> None:
     frame = intervals([(7, 0)], latencies=[None])
-    for name, reason in (("gpu_idle_ratio", "no length"), ("start_latency_p50", "start latency")):
+    if reason := {"gpu_idle_ratio": "no length", "start_latency_p50": "latency"}.get(name):
         with pytest.raises(Unavailable, match=reason):
             measured(name, gpu_intervals=frame)
 

@@ -74,21 +74,14 @@ def test_what_came_before_or_belongs_to_others_is_no_churn(tables: dict[str, pd.
     assert not judge(**tables)
 
 
-def test_what_the_workload_says_it_compiled_is_the_cost() -> None:
+def test_what_the_workload_says_it_compiled_is_the_cost_and_judges_on_a_cpu(golden: Golden) -> None:
     rows = [(90, 5, "compile"), (110, 4, "compile"), (150, 6, "compile"), (160, 9, "sleep")]
-    spans = table("start duration name", *rows)
-    [finding] = judge(specializations=made(120), spans=spans)
-    assert finding.saving == 10 * MS
-    assert finding.message.endswith("It spent 10 ms compiling.")
-    [finding] = judge(specializations=made(120), spans=spans[3:])
-    assert finding.saving is None
-    assert "compiling" not in finding.message
-
-
-def test_on_a_cpu_the_workloads_own_count_judges() -> None:
-    host = intervals([(0, 200 * MS)], clock="host")
-    [finding] = judge(gpu_intervals=host, specializations=made(10, 120, 130))
-    assert "first used 2 of its pipelines" in finding.message
+    spans, host = table("start duration name", *rows), intervals([(0, 200 * MS)], clock="host")
+    golden(
+        *judge(specializations=made(120), spans=spans),
+        *judge(specializations=made(120), spans=spans[3:]),
+        *judge(gpu_intervals=host, specializations=made(10, 120, 130)),
+    )
     assert not judge(gpu_intervals=host, specializations=made(10))
 
 

@@ -39,24 +39,15 @@ JUDGED = [
 ]
 
 
-def test_precision_and_recall_count_what_is_sure() -> None:
+def test_what_is_sure_is_counted_and_estimates_compared_with_what_faults_cost() -> None:
     score = tally(JUDGED).scores["bubbles"]
     assert (score.found, score.missed, score.false, score.passed, score.either) == (2, 1, 1, 1, 1)
-    assert score.precision == pytest.approx(2 / 3)
-    assert score.recall == pytest.approx(2 / 3)
-    assert score.false_on_clean == 1
-
-
-def test_estimates_are_compared_with_what_faults_cost() -> None:
-    score = tally(JUDGED).scores["bubbles"]
+    assert (score.precision, score.recall) == pytest.approx((2 / 3, 2 / 3))
+    assert (score.false_on_clean, score.near) == (1, 0.5)
     assert score.errors == pytest.approx([0.1, 1.0])
     assert score.median_error == pytest.approx(0.55)
-    assert score.near == 0.5
-
-
-def test_causes_are_weighed_by_idle_time() -> None:
     found = tally([trace(1, FOUND), Judged(Trace(2), (), {"compile": 100}, {"compile": 100})])
-    assert found.causes_right == pytest.approx(0.9)
+    assert found.causes_right == pytest.approx(0.9)  # weighed by idle time
     assert tally([Judged(Trace(2), (), {}, {})]).causes_right is None
 
 
