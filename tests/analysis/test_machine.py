@@ -31,8 +31,7 @@ def test_each_lower_state_has_its_own_time() -> None:
 
 def test_what_lies_outside_of_the_window_is_cut_off() -> None:
     below = below_best(states((-50, 60, "low"), (90, 60, "high"), (500, 5, "Turbo")), WINDOW)
-    assert (below.awake, below.states) == (20, {"low": 10})
-    assert below.ends.tolist() == [10]
+    assert (below.awake, below.states, below.ends.tolist()) == (20, {"low": 10}, [10])
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,6 @@ def test_own_weight_is_the_innermost_frames_and_recursion_counts_once() -> None:
 def test_own_weights_and_samples_without_a_stack_come_to_all_weight() -> None:
     samples = samples_of((0, 10), (None, 5), (1, None))
     assert functions(samples, FRAMES_OF)["own"].sum() + 5 == sampled_weight(samples) == 15
-
-
-def test_weights_that_are_all_missing_are_no_zero() -> None:
     with pytest.raises(Unavailable, match="no sample has a weight"):
         sampled_weight(samples_of((0, None)))
 

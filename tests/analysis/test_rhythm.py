@@ -39,15 +39,18 @@ def test_variants_are_apart_in_any_order_of_rows() -> None:
 
 
 def test_where_there_is_no_rhythm_the_reason_is_said() -> None:
-    steps = row_of_steps([10 * MS] * 20)
-    assert beats(steps[:17], pd.DataFrame({"request": []}))
-    for rows, requests, reason in (
+    steps, requests = row_of_steps([10 * MS] * 20), pd.DataFrame({"request": [0]})
+    assert beats(steps[:17], requests[:0])
+    for rows, served, reason in (
         (steps[:16], None, "the longest row has 15"),
-        (steps, pd.DataFrame({"request": [0]}), "a server's"),
+        (steps, requests, "a server's"),
         (steps.assign(phase="warm-up"), None, "no step in its steady phase"),
     ):
         with pytest.raises(Unavailable, match=reason):
-            beats(rows, requests)
+            beats(rows, served)
+    prompt = named(("prefill", 0, 1))
+    with pytest.raises(Unavailable, match="a server's"):
+        beats(steps, None, prompt)
 
 
 def test_variation_is_that_of_normal_noise_without_drift_and_outliers() -> None:

@@ -39,13 +39,10 @@ def life_of(
     return work_of(Device(intervals, intervals), commits, submissions, encoders, completions)
 
 
-def test_an_interval_alone_tells_its_submission_by_its_latency() -> None:
+def test_an_interval_alone_tells_its_submission_and_pieces_are_ordered_by_start() -> None:
     life = life_of(work([(5, 2, 3, 1)]))
     assert (ms(life.submitted), ms(life.start), ms(life.end)) == ([2], [5], [7])
     assert (ms(life.begun), ms(life.completed)) == ([None], [None])
-
-
-def test_pieces_are_ordered_by_start_whatever_the_tables_order() -> None:
     life = life_of(work([(20, 1, 2, 2), (5, 2, 3, 1)]), completions=completed((30, 2), (9, 1)))
     assert (ms(life.start), ms(life.submitted)) == ([5, 20], [2, 18])
     assert ms(life.completed) == [9, 30]

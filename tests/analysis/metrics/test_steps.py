@@ -123,18 +123,13 @@ def test_the_ceiling_is_tokens_over_the_union_of_the_work(
     assert METRICS["kernel_ceiling"].unit == "tokens/s"
 
 
-@pytest.mark.parametrize(
-    ("tokens", "work", "reason"),
-    [
+def test_without_work_or_tokens_there_is_no_ceiling() -> None:
+    for tokens, work, reason in (
         (0, [(0, MS)], "produces no tokens"),
         (None, [(0, MS)], "produces no tokens"),
         (16, [(11 * MS, MS)], "100.0 % of the steady steps have no interval"),
         (16, [(0, 9 * MS)], "10.0 % of the steady steps have no interval"),
         (16, [], "the table has no rows"),
-    ],
-)
-def test_without_work_or_tokens_there_is_no_ceiling(
-    tokens: int | None, work: list[tuple[int, int]], reason: str
-) -> None:
-    with pytest.raises(Unavailable, match=reason):
-        measured("kernel_ceiling", gpu_intervals=intervals(work), **steady(tokens=tokens))
+    ):
+        with pytest.raises(Unavailable, match=reason):
+            measured("kernel_ceiling", gpu_intervals=intervals(work), **steady(tokens=tokens))

@@ -71,7 +71,9 @@ def test_work_and_command_buffers_are_read_as_they_happened(rich: World, run: Re
         assert lives[name].tolist() == [getattr(made, name) for made in buffers]
 
 
-def test_what_the_program_says_is_read_as_it_said_it(rich: World, run: Recording) -> None:
+def test_what_the_program_says_and_states_are_read_as_they_were(
+    rich: World, run: Recording
+) -> None:
     tables = tables_of(run)
     steps = tables["steps"]
     assert steps["start"].tolist() == [one.start for one in rich.steps]
@@ -81,18 +83,13 @@ def test_what_the_program_says_is_read_as_it_said_it(rich: World, run: Recording
     late = tables["specializations"].query("time >= @steady.start")
     assert late["name"].tolist() == ["Command Buffer 0:RMSNorm_n3"]
     assert set(tables["spans"]["name"]) == {"compile", "readback"}
-
-
-def test_states_are_read_as_they_happened(rich: World, run: Recording) -> None:
-    tables = tables_of(run)
     assert tables["gpu_performance_states"]["state"].tolist() == ["Maximum", "Minimum", "Maximum"]
     assert tables["thermal_states"]["state"].tolist() == ["Fair", "Serious"]
     assert tables["allocated_sizes"]["size"].tolist() == [size for _, size in rich.memory]
-    assert len(tables["resource_allocations"]) == 40
-    assert len(tables["driver_events"]) == 20
-    counters = tables["gpu_counters"].query("counter == 'Compute Occupancy'")
-    assert counters["value"].quantile(0.9) == pytest.approx(62, rel=0.2)
-    assert counters["value"].min() < 5
+    assert (len(tables["resource_allocations"]), len(tables["driver_events"])) == (40, 20)
+    values = tables["gpu_counters"].query("counter == 'Compute Occupancy'")["value"]
+    assert values.quantile(0.9) == pytest.approx(62, rel=0.2)
+    assert values.min() < 5
 
 
 def test_programs_without_marks_and_recordings_that_break_off_lack_their_rows(
