@@ -75,7 +75,7 @@ def parse(options: list[str]) -> Arguments:
 
 def check(arguments: Arguments, scenario: Scenario) -> None:
     """Refuse what the real one refuses; only the codes and texts on record are exact."""
-    refuse = scenario["refuse"]
+    refuse = scenario.get("refuse")
     if refuse and scenario.still("refuse", refuse.get("times")):
         raise RefusalError(refuse["code"], refuse["text"])
     _ = arguments.limit  # refuses one that is none

@@ -13,8 +13,8 @@ from scenario import Scenario  # noqa: E402
 
 def main(called: str, arguments: list[str]) -> int:
     scenario = Scenario()
-    if scenario["toolchain"]:
-        code, text = texts.TOOLCHAIN[scenario["toolchain"]]
+    if scenario.get("toolchain"):
+        code, text = texts.TOOLCHAIN[scenario.get("toolchain")]
         return complain(text, code)
     match [called, *arguments]:
         case ["xcrun", "--find" | "-f", "xctrace"]:

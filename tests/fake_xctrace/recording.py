@@ -56,7 +56,7 @@ class Recording:
         self._die_at("start")
         self._hang_at("announced")
         self._take("start_delay")
-        if self.scenario["prompts"] and not self.arguments.no_prompt:
+        if self.scenario.get("prompts") and not self.arguments.no_prompt:
             sys.stdin.readline()
         lock = self._lock()
         self._begin()
@@ -92,7 +92,7 @@ class Recording:
         """Take the machine-wide lock; a second recorder gets the error that the real one gets."""
         path = Path(tempfile.gettempdir()) / f"fake-kperf-{os.getuid()}.lock"
         handle = path.open("w")
-        locked = self.scenario["locked"]
+        locked = self.scenario.get("locked")
         if (locked and self.scenario.still("locked", locked)) or not _taken(handle):
             text = "_lockKPerf: could not lock kperf. Likely another session just started."
             self.issues.append(("Error", text))
@@ -103,14 +103,14 @@ class Recording:
         (self.bundle / "corespace").mkdir(parents=True)
         (self.bundle / "corespace" / "raw").write_bytes(bytes(4096))
         staging = Path(tempfile.gettempdir()) / f"instruments{os.getpid()}.ktrace"
-        if self.scenario["leaves_staging"]:
+        if self.scenario.get("leaves_staging"):
             staging.write_bytes(bytes(1_000_000))
         if self.arguments.command:
             self.child = self._launch()
         self.started = datetime.now().astimezone()
         self._say(texts.CTRL_C)
-        if self.scenario["noise"]:
-            sys.stderr.write(f"{'noise ' * 20}\n" * (self.scenario["noise"] // 121))
+        if self.scenario.get("noise"):
+            sys.stderr.write(f"{'noise ' * 20}\n" * (self.scenario.get("noise") // 121))
 
     def _launch(self) -> subprocess.Popen[bytes]:
         output = self.arguments.values.get("--target-stdout", os.devnull)
@@ -126,7 +126,7 @@ class Recording:
     def _wait(self) -> tuple[str, str]:
         """Record until something ends it; return the stop line and the TOC's end reason."""
         end = None
-        if self.limit is not None and not self.scenario["ignores_limit"]:
+        if self.limit is not None and not self.scenario.get("ignores_limit"):
             end = time.monotonic() + self.limit
         while True:
             if self.interrupted or self.locked_out:
@@ -141,7 +141,7 @@ class Recording:
         if self.child is None:
             return 0
         if self.child.poll() is None:
-            if self.scenario["leaves_target"]:
+            if self.scenario.get("leaves_target"):
                 return TARGET_FAILED
             self.child.kill()
         return TARGET_FAILED if self.child.wait() else 0
@@ -188,8 +188,8 @@ class Recording:
             "counter_set": counter_set,
             "counter_rows": counter_set != "(null)",
         }
-        if self.scenario["packages"]:
-            _write_real_bundle(self.bundle, state, self.scenario["packages"])
+        if self.scenario.get("packages"):
+            _write_real_bundle(self.bundle, state, self.scenario.get("packages"))
             return
         (self.bundle / "form.template").write_text(json.dumps(state))
 
@@ -206,7 +206,7 @@ class Recording:
         self.interrupted = True
 
     def _die_at(self, moment: str) -> None:
-        die = self.scenario["die"]
+        die = self.scenario.get("die")
         if not die or die["at"] != moment or not self.scenario.still("die", die.get("times")):
             return
         if self.child is not None:
@@ -214,7 +214,7 @@ class Recording:
         os._exit(die["code"])
 
     def _hang_at(self, moment: str) -> None:
-        while self.scenario["hang"] == moment:
+        while self.scenario.get("hang") == moment:
             time.sleep(_TICK)
 
     def _say(self, line: str) -> None:

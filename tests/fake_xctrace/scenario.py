@@ -14,10 +14,7 @@ class Scenario:
         self._path = Path(name) if name else None
         self._keys: dict[str, Any] = json.loads(self._path.read_text()) if self._path else {}
 
-    def __getitem__(self, key: str) -> Any:
-        return self._keys.get(key)
-
-    def get(self, key: str, default: Any) -> Any:
+    def get(self, key: str, default: Any = None) -> Any:
         """Return what the scenario says of `key`."""
         return self._keys.get(key, default)
 
@@ -27,16 +24,12 @@ class Scenario:
             with self._path.with_suffix(".said").open("a") as file:
                 file.write(f"{line}\n")
 
-    def count(self, what: str) -> int:
-        """Return how often this was asked before, over all calls that follow this scenario."""
-        if self._path is None:
-            return 0
+    def still(self, what: str, times: int | None) -> bool:
+        """Tell whether something that happens so many times (None: always) happens once more."""
+        if self._path is None or times is None:
+            return True
         file = self._path.with_suffix(f".{what}.count")
         before = len(file.read_bytes()) if file.exists() else 0
         with file.open("ab") as handle:
             handle.write(b".")
-        return before
-
-    def still(self, what: str, times: int | None) -> bool:
-        """Tell whether something that happens so many times (None: always) happens once more."""
-        return times is None or self.count(what) < times
+        return before < times

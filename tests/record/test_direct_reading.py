@@ -144,6 +144,10 @@ def test_what_fails_or_is_not_exported_is_read_directly(tmp_path: Path) -> None:
         xcode.read(recording, "asked", INTERVALS)
     [failed, _], _ = xcode.read(recording, "unchecked", INTERVALS)
     assert failed.startswith("Nothing was exported; the bundle is read directly: ")
+    said, _ = xcode.read(recorded(tmp_path / "2", TABLES[2]), "none", TIME)
+    assert said[0].startswith(
+        f"The recording has no table {INTERVALS}: its template does not trace"
+    )
 
 
 def test_comparing_needs_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

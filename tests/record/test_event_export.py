@@ -114,23 +114,19 @@ def exported(ticks: object, rows: int = 1) -> str:
 NOT_READ = "not read: mabs-epoch '119 d 02:13', timebase-info '125/3'"
 
 
-@pytest.mark.parametrize(
-    ("table", "known"),
-    [
+def test_the_clock_of_a_trace_is_the_best_that_can_be_read(recording: Recording) -> None:
+    cases: tuple[tuple[str | None, dict[str, Any]], ...] = (
         (None, {"source": START_DATE, "origin": ORIGIN, "uncertainty": 1_000_000}),
         (exported(TICKS, 0), {"source": START_DATE, "origin": ORIGIN}),
         (exported(TICKS), {"source": TIME_INFO, "origin": TICKS * 125 // 3}),
         (exported("119 d 02:13"), {"source": START_DATE, "time_info": NOT_READ}),
         (exported(TICKS)[:100], {"source": START_DATE}),
-    ],
-)
-def test_the_clock_of_a_trace_is_the_best_that_can_be_read(
-    table: str | None, known: dict[str, Any], recording: Recording
-) -> None:
-    if table is not None:
-        (recording.exports / "time-info.xml").write_text(table)
-    clock = trace_clock(recording, read_toc(recording.toc_file).runs[-1])
-    assert {name: clock[name] for name in known} == known
+    )
+    for table, known in cases:
+        if table is not None:
+            (recording.exports / "time-info.xml").write_text(table)
+        clock = trace_clock(recording, read_toc(recording.toc_file).runs[-1])
+        assert {name: clock[name] for name in known} == known
 
 
 def test_what_stands_beside_a_program_is_exported(recording: Recording) -> None:

@@ -70,30 +70,25 @@ def test_a_toc_and_its_tables_become_a_run(exports: Path, tmp_path: Path) -> Non
     assert (values["gpu_busy"], values["gpu_span"]) == (35, 120)
 
 
-@pytest.mark.parametrize(
-    ("rows", "target", "found", "said"),
-    [
-        ([(0, 10, *OURS), (5, 5, *OTHER)], "420", OTHER, "without a TOC"),
-        ([(0, 10, *OURS), (5, 5, *OTHER)], "WindowServer", OTHER, "without a TOC"),
-        ([(0, 10, *OURS)], None, OURS, "no other has rows"),
-        ([(0, 10, *OURS), (5, 5, *OTHER)], None, None, "without a TOC"),
-    ],
-)
 def test_without_a_toc_the_target_is_named_or_the_only_process_or_nobody(
-    *, rows: list[tuple[int, int, int, str]], target: str | None, found: tuple[int, str] | None,
-    said: str, tmp_path: Path, intervals_xml: Xml,
-) -> None:  # fmt: skip
-    file = tmp_path / "mine.xml"
-    file.write_text(intervals_xml(rows))
-    run = imported(file, tmp_path / "run", target=target)
-    assert run.provenance.targets == ((Process(*found),) if found else ())
-    assert said in " ".join(run.provenance.warnings)
-    if found is None:
-        result = pipeline.analyze(run.recording)
-        [busy] = [found for found in result.metrics if found.name == "gpu_busy"]
-        assert (busy.value, "--target" in busy.reason) == (None, True)
-        judged = {check.rule for check in result.checks if check.status is not Status.ABSTAINED}
-        assert judged == {"capture-truncated", "schema-drift"}  # they ask for no target
+    tmp_path: Path, intervals_xml: Xml
+) -> None:
+    file, both = tmp_path / "mine.xml", [(0, 10, *OURS), (5, 5, *OTHER)]
+    for rows, target, found, said in (
+        (both, "420", (Process(*OTHER),), "without a TOC"),
+        (both, "WindowServer", (Process(*OTHER),), "without a TOC"),
+        (both[:1], None, (Process(*OURS),), "no other has rows"),
+        (both, None, (), "without a TOC"),
+    ):
+        file.write_text(intervals_xml(rows))
+        run = imported(file, tmp_path / f"run {target} {said}", target=target)
+        assert run.provenance.targets == found
+        assert said in " ".join(run.provenance.warnings)
+    result = pipeline.analyze(Recording(tmp_path / "run None without a TOC"))
+    [busy] = [metric for metric in result.metrics if metric.name == "gpu_busy"]
+    assert (busy.value, "--target" in busy.reason) == (None, True)
+    judged = {check.rule for check in result.checks if check.status is not Status.ABSTAINED}
+    assert judged == {"capture-truncated", "schema-drift"}  # they ask for no target
 
 
 def test_names_and_files_are_taken_as_they_are_meant(

@@ -187,11 +187,15 @@ def test_what_a_program_started_ends_with_it_and_so_does_a_worker_that_says_who_
     (tmp_path / "site" / "sitecustomize.py").write_text(LATE_BOOT)
     paths = (str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")]))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    child, journal = tmp_path / "child", tmp_path / "workload.jsonl"
+    child, left, journal = tmp_path / "child", tmp_path / "left", tmp_path / "workload.jsonl"
     code = (
         "import json, subprocess\n"
         "started = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
         f"open({str(child)!r}, 'w').write(str(started.pid))\n"
+        "if os.fork() == 0:\n"
+        "    if os.fork(): os._exit(0)\n"
+        f"    open({str(left)!r}, 'w').write(str(os.getpid())); os.close(1); {DEAF}"
+        "    time.sleep(600)\n"
         "if os.fork() == 0:\n"
         "    os.setsid()\n"
         "    if os.fork(): os._exit(0)\n"
@@ -199,11 +203,12 @@ def test_what_a_program_started_ends_with_it_and_so_does_a_worker_that_says_who_
         f"    open({str(journal)!r}, 'w').write(line + chr(10))\n"
         "    os.close(1)\n"
         "    time.sleep(600)\n"
-        f"while not os.path.exists({str(journal)!r}): time.sleep(0.01)\n"
+        f"while not all(map(os.path.exists, {[str(left), str(journal)]!r})): time.sleep(0.01)\n"
         "time.sleep(0.2)\n"
     )
-    kill(code + WAIT, journal=journal)
-    for pid in (int(child.read_text()), json.loads(journal.read_text())["pid"]):
+    kill(code + WAIT, StopPolicy(GENTLE, group=True), journal=journal)
+    pids = (int(child.read_text()), int(left.read_text()))
+    for pid in (*pids, json.loads(journal.read_text())["pid"]):
         until_gone(pid)
 
 

@@ -43,9 +43,8 @@ def ending(end: End, status: int | None, complaint: str = "") -> host.Ending:
     return host.Ending(replace(SESSION, exit_status=status), end, complaint)
 
 
-@pytest.mark.parametrize(
-    ("end", "status", "report", "failure", "interrupted"),
-    [
+def test_a_failure_is_one_sentence() -> None:
+    for end, status, report, failure, interrupted in (
         (End.EXITED, 0, None, "", False),
         (End.EXITED, 3, None, "python ended with exit code 3.", False),
         (End.EXITED, -11, None, "python ended with signal SIGSEGV.", False),
@@ -63,13 +62,9 @@ def ending(end: End, status: int | None, complaint: str = "") -> host.Ending:
         (End.EXITED, 0, CUT, "python ended without closing its account.", False),
         (End.LIMIT, 130, UNREADY, "python did not come to its steady phase in time.", False),
         (End.INTERRUPTED, -2, UNREADY, "", True),
-    ],
-)
-def test_a_failure_is_one_sentence(
-    *, end: End, status: int, report: WorkloadReport | None, failure: str, interrupted: bool
-) -> None:
-    found = host.recorded(ending(end, status), report)
-    assert (found.failure, found.interrupted) == (failure, interrupted)
+    ):
+        found = host.recorded(ending(end, status), report)
+        assert (found.failure, found.interrupted) == (failure, interrupted)
 
 
 def test_last_words_advice_and_warnings_are_handed_on() -> None:

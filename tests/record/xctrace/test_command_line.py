@@ -118,55 +118,44 @@ def chosen(tmp_path: Path) -> Chosen:
     return choose
 
 
-@pytest.mark.parametrize(
-    ("templates", "counters", "expected"),
-    [
-        (["GPU Counters"], "auto", (True, False, False)),
-        ([MST, "gpu counters"], "auto", (True, False, False)),
-        ([MST, "Metal GPU Counters"], "on", (True, False, False)),
-        ([], "auto", (False, False, True)),
-        ([MST], "off", (False, False, False)),
-        ([13], "auto", (False, True, False)),
-        ([13], "on", (False, True, False)),
-        ([0], "auto", (False, False, True)),
-        ([0], "on", (True, False, False)),
-        (["Time Profiler"], "auto", (False, None, False)),
-        (["Time Profiler"], "on", (True, None, False)),
-    ],
-)
 def test_a_wish_for_counters_becomes_the_instrument_unless_the_template_has_a_set(
-    templates: list[Any], counters: str, expected: tuple[bool | None, ...], chosen: Chosen
+    chosen: Chosen,
 ) -> None:
-    got = chosen(*templates, counters=counters)
-    assert (got.adds_counters, got.own_counters, bool(got.warnings)) == expected
-    assert got.counters is (True in expected[:2])
-    assert got.template in {MST, "Time Profiler"} or got.template.endswith("t.tracetemplate")
+    for expected, counters, *templates in (
+        ((True, False, False), "auto", "GPU Counters"),
+        ((True, False, False), "auto", MST, "gpu counters"),
+        ((True, False, False), "on", MST, "Metal GPU Counters"),
+        ((False, False, True), "auto"),
+        ((False, False, False), "off", MST),
+        ((False, True, False), "auto", 13),
+        ((False, True, False), "on", 13),
+        ((False, False, True), "auto", 0),
+        ((True, False, False), "on", 0),
+        ((False, None, False), "auto", "Time Profiler"),
+        ((True, None, False), "on", "Time Profiler"),
+    ):
+        got = chosen(*templates, counters=counters)
+        assert (got.adds_counters, got.own_counters, bool(got.warnings)) == expected
+        assert got.counters is (True in expected[:2])
+        assert got.template in {MST, "Time Profiler"} or got.template.endswith("t.tracetemplate")
 
 
-@pytest.mark.parametrize(
-    ("templates", "options", "said", "hint"),
-    [
+def test_what_cannot_be_recorded_is_refused_with_a_hint(chosen: Chosen) -> None:
+    without = {"counters": "on", "instruments": "== A ==\nMetal GPU Counter\n"}
+    old = {"counters": "on", "help": "--template"}
+    meant = "Did you mean Metal System Trace? A template file is given by its path."
+    for templates, options, said, hint in (
         ([MST, "GPU Counters"], {}, "both asked for and switched off", ""),
         ([13], {}, "both asked for and switched off", ""),
         ([MST, "Time Profiler"], {}, "one template, and 2 were given", "by its path."),
-        (
-            ["metal system trace"], {}, "no template in this Xcode 'metal system trace'",
-            "Did you mean Metal System Trace? A template file is given by its path.",
-        ),
+        ([MST.lower()], {}, "no template in this Xcode 'metal system trace'", meant),
         (["/none.tracetemplate"], {}, "There is no template file", ""),
-        (
-            [MST], {"counters": "on", "instruments": "== A ==\nMetal GPU Counter\n"},
-            "no instrument in this Xcode 'Metal GPU Counters'", "Metal GPU Counter?",
-        ),
-        ([MST], {"counters": "on", "help": "--template"}, "cannot add instruments", "Xcode 14"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_recorded_is_refused_with_a_hint(
-    templates: list[Any], options: dict[str, str], said: str, hint: str, chosen: Chosen
-) -> None:
-    with pytest.raises(TracekitError, match=said) as caught:
-        chosen(*templates, **options)
-    assert hint in caught.value.hint
+        ([MST], without, "no instrument in this Xcode 'Metal GPU Counters'", "GPU Counter?"),
+        ([MST], old, "cannot add instruments", "Xcode 14"),
+    ):
+        with pytest.raises(TracekitError, match=said) as caught:
+            chosen(*templates, **options)
+        assert hint in caught.value.hint
 
 
 def test_a_list_that_cannot_be_read_forbids_nothing_and_files_become_absolute(

@@ -10,7 +10,14 @@ from tracekit.base.errors import ToolError
 from tracekit.base.recording import Recording
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.command_line import Selection
-from tracekit.record.xctrace.exporting import counter_set, counter_warnings, export, lacking, only
+from tracekit.record.xctrace.exporting import (
+    Seen,
+    counter_set,
+    counter_warnings,
+    export,
+    lacking,
+    only,
+)
 from tracekit.record.xctrace.tool import Timeouts, Xctrace
 from tracekit.tables.toc import TocRun, TocTable
 
@@ -52,6 +59,8 @@ def test_each_table_is_a_file_and_one_that_fails_harms_no_other(
     assert empty.startswith(f"{WORK} has no rows: no work of any process")
     written = {"toc.xml", f"{WORK}.xml", "driver.xml.partial", "time-info.xml"}
     assert files(recording) == written
+    seen = Seen(filled=frozenset({WORK}))  # read without an export
+    assert export(tool, recording, only([WORK]), print, seen) == ()
     numbered = [f"{WORK}.xml (1 of 3)", "driver.xml (2 of 3)", "time-info.xml (3 of 3)"]
     assert told == ["table of contents", *numbered]
     with pytest.raises(ToolError, match="signal SIGTRAP"):

@@ -52,9 +52,8 @@ def broke(error: str) -> WorkloadReport:
 PROGRAM, WORKLOAD = "The recorded program failed", "The workload failed; the trace up to then is"
 
 
-@pytest.mark.parametrize(
-    ("ended", "run", "launched", "report", "failure"),
-    [
+def test_what_is_whole_and_what_is_not() -> None:
+    for ended, run, launched, report, failure in (
         (Ended(SAVED, 0), RUN, False, None, ""),
         (Ended(EXITED, 0), RUN, True, None, ""),
         (Ended(SAVED, 54), failed("9", "SIGKILL"), True, None, ""),  # ended at its limit
@@ -92,14 +91,10 @@ PROGRAM, WORKLOAD = "The recorded program failed", "The workload failed; the tra
             "xctrace hung after it had saved and had to be killed; the recording may lack its end.",
         ),
         (Ended(SAVED, -SIGTERM), RUN, False, None, "xctrace hung after it had saved"),
-    ],
-)  # fmt: skip
-def test_what_is_whole_and_what_is_not(
-    *, ended: Ended, run: TocRun, launched: bool, report: WorkloadReport | None, failure: str
-) -> None:
-    said = judge(ended, run, launched=launched, report=report)
-    assert said.startswith(failure)
-    assert bool(said) is bool(failure)
+    ):  # fmt: skip
+        said = judge(ended, run, launched=launched, report=report)
+        assert said.startswith(failure)
+        assert bool(said) is bool(failure)
 
 
 LATE = "xctrace did not stop in time and was stopped with SIGINT."

@@ -16,7 +16,7 @@ import pytest
 from children import until
 from recording_fakes import DEADLINES as QUICKLY
 from recording_fakes import QUICK, STEEP
-from tracekit.base.recording import Recording
+from tracekit.base.recording import Process, Recording
 from tracekit.record.recorder import Request
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.attempts import Family, Job, Manner, Vigil
@@ -90,12 +90,17 @@ def test_a_target_that_is_done_ends_the_recording_and_delays_nothing(
     assert (made.due(due + 119), made.due(due + 120)) == (None, SIGINT)
 
 
-def test_children_of_children_are_found() -> None:
-    with subprocess.Popen(("sh", "-c", "sleep 60 & wait"), start_new_session=True) as shell:
-        family = Family()
+def test_children_and_theirs_are_found_and_called_what_they_become() -> None:
+    family, argv = Family(), ("sh", "-c", "sleep 60 & read go; exec sleep 60")
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, start_new_session=True) as shell:
         until(lambda: family.look() or family.descendants(shell.pid))
-        [sleeper] = family.descendants(shell.pid)
-        assert {shell.pid, sleeper.pid} <= {found.pid for found in family.descendants(os.getpid())}
+        assert shell.stdin is not None
+        shell.stdin.close()
+        until(lambda: psutil.Process(shell.pid).name() == "sleep")
+        family.look()
+        assert Process(shell.pid, "sleep") in family.descendants(os.getpid())
+        [child] = family.descendants(shell.pid)
+        assert child in family.descendants(os.getpid())
         os.killpg(shell.pid, SIGKILL)
 
 

@@ -83,6 +83,8 @@ def test_an_unknown_structure_is_left_alone(template: Template) -> None:
         with pytest.raises(InputError, match=why) as caught:
             templates.read_template(template(root)).changes(dict.fromkeys(BOTH, 13))
         assert "File > Save As Template" in caught.value.hint
+    with pytest.raises(InputError, match="0, not on or off"):
+        templates.read_template(template(BOTH)).changes({"counterprofile": True})
 
 
 def test_the_profile_asked_for(template: Template) -> None:
@@ -101,9 +103,8 @@ def archived(*objects: Any) -> bytes:
     return binary({"$archiver": "NSKeyedArchiver", "$top": {"root": UID(3)}, "$objects": row})
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
+def test_what_is_no_template_is_refused(template: Template) -> None:
+    for content, why in (
         (b"", "not a binary property list"),
         (plistlib.dumps({"$archiver": "NSKeyedArchiver"}), "not a binary property list"),
         (b"bplist00" + b"\xff" * 40, "not a whole property list"),
@@ -115,11 +116,9 @@ def archived(*objects: Any) -> bytes:
         (archived({"NS.keys": [7], "NS.objects": [UID(2)]}), "a reference must stand"),
         (archived({"NS.keys": [UID(1)], "NS.objects": []}), "dictionary 3 do not pair"),
         (archived({"NS.keys": [UID(1)]}), "dictionary 3 has no lists"),
-    ],
-)
-def test_what_is_no_template_is_refused(content: bytes, why: str, template: Template) -> None:
-    with pytest.raises(InputError, match=why):
-        list(templates.read_template(template(content)).entries())
+    ):
+        with pytest.raises(InputError, match=why):
+            list(templates.read_template(template(content)).entries())
 
 
 def test_damage_anywhere_is_a_sentence_or_does_no_harm(template: Template) -> None:

@@ -11,8 +11,6 @@ import pytest
 from command_line import run, small
 from tracekit.run import open as open_run
 
-pytestmark = pytest.mark.processes
-
 REJECTED = "GPU Service reported error: Selected counter profile is not supported on target device"
 
 
