@@ -178,7 +178,7 @@ def test_arguments_that_are_refused(call: Call, tmp_path: Path) -> None:
         (
             ("--instrument", "System Trace"),
             56,
-            "Instrument with name 'System Trace' cannot be found\n",
+            "Instrument with name 'System Trace' cannot be found",
         ),
     ):
         ended = call("xctrace", "record", "--output", str(tmp_path / "a.trace"), *options)

@@ -94,7 +94,6 @@ def recording(tmp_path: Path, toc_xml: Callable[..., str]) -> Recording:
 
 
 def exported(ticks: object, rows: int = 1) -> str:
-    """Write an export of time-info."""
     header = "".join(
         f"<col><mnemonic>{name}</mnemonic><engineering-type>{kind}</engineering-type></col>"
         for name, kind in (column.split(":") for column in COLUMNS.split())

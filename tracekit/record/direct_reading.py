@@ -55,7 +55,6 @@ from tracekit.tables import (
 
 log = logging.getLogger(__name__)
 
-
 FORMAT = 1
 _NOTE = "direct-reading"
 

@@ -69,13 +69,12 @@ def _check(plan: Plan) -> None:
             "--gputrace captures a workload: the program itself must begin and end the capture.",
             hint="Name one with --workload; `tracekit workloads` lists them.",
         )
-    usual = Plan()
     given = {
-        "--recorder": plan.recorder != usual.recorder,
-        "--method": plan.method != usual.method,
+        "--recorder": plan.recorder != Plan.recorder,
+        "--method": plan.method != Plan.method,
         "--counters": plan.counters == "on",
-        "--template": plan.templates != usual.templates,
-        "--time-limit": plan.time_limit != usual.time_limit,
+        "--template": plan.templates != Plan.templates,
+        "--time-limit": plan.time_limit != Plan.time_limit,
     }
     unheeded = [option for option, is_given in given.items() if is_given]
     if unheeded:

@@ -55,18 +55,15 @@ class Stopped:
         self._exports = {"toc.xml": toc, "metal-gpu-intervals.xml": intervals}
 
     def version(self) -> str:
-        """Be an Xcode of some build."""
         return "xctrace version 26.0 (17C529)"
 
     def record(self, *_: Any) -> Recorded:
-        """Do what comes next."""
         outcome = self._outcomes.pop(0)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     def export(self, recording: Recording, *_: Any) -> tuple[str, ...]:
-        """Leave a table of contents and a table."""
         recording.exports.mkdir()
         for name, text in self._exports.items():
             (recording.exports / name).write_text(text)

@@ -143,8 +143,6 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 class Times(NamedTuple):
-    """CPU times of a machine."""
-
     user: float = 2.0
     system: float = 0.5
     idle: float = 90.0

@@ -48,7 +48,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """Start `tracekit record` into the folder."""
     argv = (sys.executable, "-m", "tracekit", "record", "--output", str(folder), *arguments)
     null = subprocess.DEVNULL
     return subprocess.Popen(argv, stdout=null, stderr=null, start_new_session=True)

@@ -34,7 +34,6 @@ from tracekit.record.xctrace.command import Run, run
 
 log = logging.getLogger(__name__)
 
-
 _ASKING = 30.0
 VARIABLE = "TRACEKIT_DISK_FLOOR"
 _DEFAULT = 10.0  # GB
