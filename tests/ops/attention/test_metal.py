@@ -21,9 +21,8 @@ from tracekit.ops.kernels import specializations
 
 
 def _problem(batch: int, head_dim: int = 64, dtype: mx.Dtype = mx.float16) -> Problem:
-    return small_problem(
-        [5] * batch, q_heads=4, kv_heads=2, head_dim=head_dim, block_size=16, dtype=dtype
-    )
+    sizes = {"q_heads": 4, "kv_heads": 2, "head_dim": head_dim, "block_size": 16}
+    return small_problem([5] * batch, dtype=dtype, **sizes)
 
 
 def _traced(problem: Problem, how: Plan | None = None) -> tuple[Generated, ...]:
@@ -151,9 +150,7 @@ def test_what_is_asked_for_is_had() -> None:
     ("asked", "sentence"),
     [
         ({"hd_tile": 32}, "no HD_TILE of 32; there are 8 and 16"),
-        ({"threadgroup": 100}, "100 threads cannot be launched"),
-        ({"threadgroup": 0}, "0 threads cannot be launched"),
-        ({"threadgroup": 2048}, "2048 threads cannot be launched"),
+        *(({"threadgroup": size}, f"{size} threads cannot be launched") for size in (0, 100, 1056)),
         ({"partitions": 0}, "0 partitions cannot be had"),
         ({"partitions": 65}, "there are 1 to 64"),
         ({"kernel": "per-head", "hd_tile": 8}, '"per-head" has neither tiles'),

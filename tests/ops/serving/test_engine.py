@@ -19,7 +19,7 @@ from tracekit.ops.serving.engine import (
     Scheduler,
 )
 from tracekit.ops.serving.load import Job
-from tracekit.workload.workload import IDLE, Gauge, Request, StepReport
+from tracekit.workload.workload import IDLE, Gauge, Request, Span, StepReport
 
 MS = 1_000_000
 
@@ -80,11 +80,10 @@ class Rig:
     ) -> None:
         self.device = Device(prefill)
         self.scheduler = scheduler_of(**{"slots": 4, "blocks": 32, "chunk": 8, **sizes})
-        schedule = [Job(i, round(at * MS), *tokens) for i, (at, *tokens) in enumerate(jobs)]
-        clock = Clock(lambda: self.device.time, self.device.pause)
-        self.engine = Engine(
-            schedule, self.scheduler, self.device, clock, limits, rehearsal=iter(())
-        )
+        coming = [Job(i, round(at * MS), *tokens) for i, (at, *tokens) in enumerate(jobs)]
+        clock, nobody = Clock(lambda: self.device.time, self.device.pause), iter(())
+        given = (coming, self.scheduler, self.device, clock, limits)
+        self.engine = Engine(*given, rehearsal=nobody)
         self.told: list[StepReport] = []
         self.results: dict[str, Any] = {}
         self.begun = self.device.time
@@ -134,9 +133,7 @@ def test_a_tick_without_anybody_waits_for_the_next_arrival_and_says_so() -> None
     rig = Rig((30, 4, 1))
     told = rig.tick()
     assert (told.variant, told.tokens) == (IDLE, 0)
-    [span] = told.spans
-    assert (span.name, span.start) == (IDLE, rig.begun)
-    assert span.end == rig.begun + 30 * MS + 1_000
+    assert told.spans == [Span(IDLE, rig.begun, rig.begun + 30 * MS + 1_000)]
     assert rig.tick().tokens == 1
     assert rig.requests[0].state == "completed"
 
@@ -180,21 +177,19 @@ def test_levels_are_told_when_they_change_and_limits_once() -> None:
     assert rig.gauges("limit_ttft") == [5e6]
 
 
+JOBS = st.tuples(st.integers(0, 400), st.integers(1, 60), st.integers(1, 12))
+
+
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(
-        st.tuples(st.integers(0, 400), st.integers(1, 60), st.integers(1, 12)),
-        min_size=1,
-        max_size=25,
-    ).map(sorted),
-    st.integers(1, 5),
+    st.lists(JOBS, min_size=1, max_size=25).map(sorted),
+    st.fixed_dictionaries({"slots": st.integers(1, 5), "chunk": st.integers(1, 16)}),
     st.integers(4, 24),
-    st.integers(1, 16),
 )
 def test_whatever_comes_is_accounted_for(
-    jobs: list[tuple[int, int, int]], slots: int, blocks: int, chunk: int
+    jobs: list[tuple[int, int, int]], sizes: dict[str, int], blocks: int
 ) -> None:
-    rig = Rig(*jobs, slots=slots, blocks=blocks, chunk=chunk).run()
+    rig = Rig(*jobs, **sizes, blocks=blocks).run()
     told = rig.requests
     assert sorted(told) == list(range(len(jobs)))
     admitted = [told[number].admitted for number in sorted(told)]
