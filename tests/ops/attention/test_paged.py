@@ -174,6 +174,8 @@ OUT = 2 * 4 * 8 * 2
 def test_padding_is_read_but_not_needed_and_whole_pages_are_gathered() -> None:
     dense = dense_traffic(RAGGED)
     assert dense == Traffic(2 * 5 * ROW + OUT, 8 * ROW + OUT, written=OUT, flops=4 * 4 * 8 * 8)
+    again = replace(dense, read=dense.read + 2 * 2 * 5 * ROW + 7, unique=dense.unique + 7)
+    assert dense_traffic(RAGGED, rereads=3, mask=7) == again
     copied = 2 * 2 * 4 * ROW  # 5 tokens are 2 pages of 4; both sequences get as many
     assert gathered_traffic(RAGGED, block_size=4) == Traffic(
         dense.read + copied + 4 * 4, dense.unique + copied + 4 * 4, OUT + copied, dense.flops
