@@ -84,3 +84,5 @@ def test_too_few_pairs_have_no_interval_and_say_so() -> None:
     assert said["speedup"] == Measured(None, "x", "higher", "there was no pair of steps")
     assert said["step_time_old"].reason == "the steady phase had no step of old"
     assert (said["tokens_per_second_old"].value, said["pairs"].value) == (None, 0)
+    without = compared([("new", 5), ("mute", 5)], A, Variant("mute", lambda: "", Work()))
+    assert "tokens_per_second_mute" not in without
