@@ -138,7 +138,6 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def workloads(tmp_path: Path) -> Path:
-    """A folder with one workload, which sleeps."""
     (tmp_path / "naps.py").write_text(NAPS)
     return tmp_path
 
@@ -233,7 +232,6 @@ class Line:
         self.process.stdin.flush()
 
     def ask(self, request: ChildRequest | bytes) -> Answer:
-        """Ask, and wait for the answer."""
         self.send(request)
         return answer_of(self.process.stdout.readline())
 

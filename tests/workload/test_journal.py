@@ -66,6 +66,7 @@ def test_an_open_phase_ends_with_its_last_step_and_not_before_it_began(journal: 
     assert report.phases[-1] == Phase("steady", 5, 5)
     report = unclosed(report, "It died.")
     assert (report.state, report.error) == ("failed", "It died.")
+    assert unclosed(report, "It is gone.").error == "It died."  # its own words stay
 
 
 def test_marks_of_a_newer_worker_and_what_is_no_number_cost_nothing_else(journal: Journal) -> None:

@@ -30,7 +30,6 @@ def results(step: Step) -> dict[str, float | None]:
 
 
 def run(step: Step, steps: int) -> list[str]:
-    """Make steps; return whose they were."""
     said = []
     for _ in range(steps):
         step.wait(step.submit())
@@ -79,7 +78,6 @@ def test_ragged_lengths_are_drawn_by_the_seed_alike_for_all() -> None:
 
 @emulated
 def test_specializations_are_made_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Metal source, run on this CPU."""
     monkeypatch.setattr("tracekit.ops.BLOCK_SIZES", ())
     with emulation():
         step = paged(kernel="grouped", block_size=16, max_blocks=4, dtype="float32")

@@ -132,20 +132,19 @@ def test_no_idle_time_is_no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     assert step.flops == 2 * 32**3
 
 
-@pytest.fixture
-def found(tracekit: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+Run = Callable[..., Any]
+
+
+def found(
+    tracekit: Run, folder: Path, rule: str, workload: str, *options: str
+) -> tuple[Finding, WorkloadReport, Phase]:
     """Capture a workload; return a rule's finding, the journal, and the steady phase in it."""
-
-    def find(rule: str, workload: str, *options: str) -> tuple[Finding, WorkloadReport, Phase]:
-        how = "--recorder host --warmup 1 --time-limit 60s --workload".split()
-        ran = tracekit("capture", *how, workload, *options, "--output", tmp_path / "run")
-        assert ran.code == 0, ran.err
-        findings = open_run(tmp_path / "run").result.findings
-        [finding] = [finding for finding in findings if finding.rule == rule]
-        report = fold(tmp_path / "run" / "workload.jsonl")
-        return finding, report, next(phase for phase in report.phases if phase.name == "steady")
-
-    return find
+    how = "--recorder host --warmup 1 --time-limit 60s --workload".split()
+    ran = tracekit("capture", *how, workload, *options, "--output", folder)
+    assert ran.code == 0, ran.err
+    [finding] = [said for said in open_run(folder).result.findings if said.rule == rule]
+    report = fold(folder / "workload.jsonl")
+    return finding, report, next(phase for phase in report.phases if phase.name == "steady")
 
 
 def own_spans(report: WorkloadReport, steady: Phase) -> list[Span]:
@@ -156,9 +155,9 @@ def own_spans(report: WorkloadReport, steady: Phase) -> list[Span]:
 
 @on_cpu
 @pytest.mark.processes
-def test_churn_is_found(found: Callable[..., Any]) -> None:
+def test_churn_is_found(tracekit: Run, tmp_path: Path) -> None:
     churn = ("churn", "--every", "4", "--size", "64", "--repeats", "9")
-    finding, report, steady = found("pipeline-churn", *churn)
+    finding, report, steady = found(tracekit, tmp_path / "run", "pipeline-churn", *churn)
     assert "By its own count the workload first used 2 of its pipelines" in finding.message
     compiled = own_spans(report, steady)
     assert [span.name for span in compiled] == ["compile", "compile"]
@@ -168,9 +167,9 @@ def test_churn_is_found(found: Callable[..., Any]) -> None:
 
 @on_cpu
 @pytest.mark.processes
-def test_bubbles_are_found_as_large_as_they_are(found: Callable[..., Any]) -> None:
+def test_bubbles_are_found_as_large_as_they_are(tracekit: Run, tmp_path: Path) -> None:
     bubbles = ("bubbles", "--idle", "0.5", "--size", "256", "--repeats", "20")
-    finding, report, steady = found("bubbles", *bubbles)
+    finding, report, steady = found(tracekit, tmp_path / "run", "bubbles", *bubbles)
     steps = [step for step in report.steps if step.phase == "steady"]
     lasted = steady.end - steady.start
     truth = 1 - sum(step.completed - step.submitted for step in steps) / lasted

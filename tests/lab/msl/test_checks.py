@@ -24,12 +24,6 @@ def failure(body: str, *, threads: int = 64, checked: bool = False, **options: o
     return caught.value.message
 
 
-SOME = """float x = a[i];
-if (lane < 7) { x = simd_sum(x); }
-threadgroup_barrier(mem_flags::mem_none);
-out[i] = x;"""
-
-
 def test_lanes_that_do_not_meet_are_named() -> None:
     barrier = "threadgroup_barrier(mem_flags::mem_none);\n"
     message = failure(f"if (t < 40) {{\n  {barrier}}}\nout[i] = a[i];")
@@ -40,12 +34,13 @@ def test_lanes_that_do_not_meet_are_named() -> None:
         barrier,  # the line itself
     ):
         assert said in message
-    message = failure(SOME)
+    some = f"float x = a[i];\nif (lane < 7) {{ x = simd_sum(x); }}\n{barrier}out[i] = x;"
+    message = failure(some)
     assert "divergent simdgroup operation" in message
     assert "from thread 0: simd_sum at k.metal:8:" in message
     assert "from thread 7: threadgroup_barrier at k.metal:9:" in message
     out = np.zeros_like(A)  # leniently the lanes that came are enough
-    counted = compiled(SOME, BOTH).run({"a": A, "out": out}, **SIZES, lenient=True)
+    counted = compiled(some, BOTH).run({"a": A, "out": out}, **SIZES, lenient=True)
     assert out[:8].tolist() == [21] * 7 + [7]
     assert counted.simd_operations == 2
 

@@ -49,8 +49,8 @@ def test_a_file_without_one_check_is_refused(tmp_path: Path, text: str, said: st
         _declared(tmp_path, text).check({})
 
 
-@pytest.mark.parametrize("bound", ["1e-5", None, -1e-9, float("nan"), float("inf")])
-def test_a_bound_that_is_none_is_one_sentence(bound: object) -> None:
-    with pytest.raises(UsageError, match="bound of a check must be a number of at least 0; it is"):
-        Check(lambda: 1, 1, bound)
+def test_a_bound_is_a_number_of_at_least_0() -> None:
+    for bound in ("1e-5", None, -1e-9, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match="bound of a check must be a number of at least 0; it"):
+            Check(lambda: 1, 1, bound)
     assert Check(lambda: 1, 1, np.float32(0)).bound == 0

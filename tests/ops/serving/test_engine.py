@@ -115,7 +115,6 @@ class Rig:
         return {request.number: request for request in told}
 
     def gauges(self, name: str) -> list[float]:
-        """Return the readings of a level."""
         return [gauge.value for tick in self.told for gauge in tick.gauges if gauge.name == name]
 
 

@@ -167,10 +167,8 @@ def test_the_offered_load_is_what_the_schedule_takes_of_the_time() -> None:
     assert load == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [({"q_heads": 3}, "cannot be shared out"), ({"blocks": 10**12}, "The pool takes")],
-)
-def test_shapes_that_cannot_be_had_are_refused(changed: dict[str, int], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        Model(replace(MODEL, **changed), seed=0)
+def test_shapes_that_cannot_be_had_are_refused() -> None:
+    with pytest.raises(UsageError, match="cannot be shared out"):
+        Model(replace(MODEL, q_heads=3), seed=0)
+    with pytest.raises(UsageError, match="The pool takes"):
+        Model(replace(MODEL, blocks=10**12), seed=0)
