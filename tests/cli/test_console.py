@@ -20,15 +20,11 @@ from tracekit.cli.console import bisect_code, require_rows, require_target_rows,
 def test_what_a_workload_could_not_measure_is_not_left_out(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    metrics = (
-        Measurement("step_rate", 45.0, "steps/s", Better.HIGHER),
-        Measurement("goodput", None, "requests/s", Better.HIGHER, "no limit was given."),
-    )
-    results = (
-        Measurement("speedup", None, "x", Better.HIGHER, "there was no pair of steps"),
-        Measurement("pairs", 0, "count", Better.NEITHER),
-    )
-    show(Result(Provenance(), metrics=metrics, results=results), Recording(tmp_path))
+    rate = Measurement("step_rate", 45.0, "steps/s", Better.HIGHER)
+    goodput = Measurement("goodput", None, "requests/s", Better.HIGHER, "no limit was given.")
+    speedup = Measurement("speedup", None, "x", Better.HIGHER, "there was no pair of steps")
+    results = (speedup, Measurement("pairs", 0, "count", Better.NEITHER))
+    show(Result(Provenance(), metrics=(rate, goodput), results=results), Recording(tmp_path))
     numbers = capsys.readouterr().out.partition("\n\n")[0]
     assert [" ".join(line.split()) for line in numbers.splitlines()] == [
         "step_rate 45 steps/s",

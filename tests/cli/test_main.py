@@ -154,13 +154,8 @@ def test_the_workload_command_is_the_program_after_the_dashes() -> None:
     with pytest.raises(UsageError, match="--workload command needs the program") as raised:
         plan_of(workload="command")
     assert raised.value.hint == "tracekit capture --workload command -- PROGRAM ARGS"
-
-
-def test_the_last_workload_that_is_named_before_the_dashes_counts() -> None:
     words = ["--workload", "sdpa", "--workload=paged", "--", "--workload", "gemm"]
-    named = named_workload(words)
-    assert named is not None
-    assert named.name == "paged"
+    assert getattr(named_workload(words), "name", "") == "paged", "the last before the dashes"
 
 
 @pytest.mark.parametrize("command", ["capture", "record"])

@@ -4,10 +4,10 @@ import os
 import shutil
 import time
 import zipfile
-from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any, cast
 
 import fsspec
@@ -190,8 +190,7 @@ def test_what_an_analysis_needs_is_fetched_and_nothing_else(archive: str, tmp_pa
 def test_what_does_not_fit_is_left(
     archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usage = namedtuple("usage", "total used free")  # noqa: PYI024
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10, 5, 5))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5))
     bundle, _ = sources_of([f"zip://::{archive}"])
     with pytest.raises(InputError, match="has 2 files of 3 B to fetch, and 5 B are free"):
         fetched(bundle, tmp_path)
