@@ -28,10 +28,8 @@ RUNS = ("bare", "host_run", "trace_run", "paced_run", "served_run", "profiled_ru
 DRAWN = ("d", "x", "y", "width", "cx", "cy", "transform")
 SECTIONS = {"occupancy", "roofline", "memory", "health", "latencies", "throughput", "timeline"}
 MARKUP = "<b>paged</b>"
-HOSTILE = (
-    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028\u202e\x1b[31m"
-    + "A" * 10_000
-)
+SCRIPT = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+HOSTILE = f"{SCRIPT}\u2028\u202e\x1b[31m{'A' * 10_000}"
 
 
 def page_of(run: Run) -> str:

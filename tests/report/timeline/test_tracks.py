@@ -62,7 +62,7 @@ def test_a_target_that_never_rests_has_no_track_of_gaps_but_a_sentence() -> None
 
 def test_of_many_other_processes_the_busiest_are_shown_and_the_rest_is_counted() -> None:
     many = [
-        {"start": 10 * index, "duration": 100 - index, "process": f"app {index}", "target": False}
+        {"start": 10 * index, "duration": 100 - index, "process": f"app {index}"}
         for index in range(OTHERS_SHOWN + 3)
     ]
     line = timeline(bare().result, frames(gpu_intervals=many))
@@ -101,11 +101,8 @@ def test_states_leave_idle_out_and_a_clock_is_told_by_name_where_it_has_one() ->
     numbered = lasting("gpu_device_performance_states", (0, 9, 1))
     [by_number] = states(numbered)
     assert shown(by_number) == [(0, 9, "state 1")]
-    by_name, heat = states(
-        numbered
-        | lasting("gpu_performance_states", (0, 9, "Minimum"))
-        | lasting("thermal_states", (0, 50, "Nominal"))
-    )
+    clocks = numbered | lasting("gpu_performance_states", (0, 9, "Minimum"))
+    by_name, heat = states(clocks | lasting("thermal_states", (0, 50, "Nominal")))
     assert (shown(by_name), shown(heat)) == ([(0, 9, "Minimum")], [(0, 50, "Nominal")])
 
 
