@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin with nothing left out, and hear of each process that is started.
+    """Begin with nothing left out.
 
     A property is tried with as many examples as are quick, unless a campaign or all is asked for,
     and however long one takes: machines are shared.
@@ -47,12 +47,14 @@ def pytest_configure(config: pytest.Config) -> None:
     asked = set(config.option.tier or ())
     settings.load_profile("campaign" if asked & {"campaign", "all"} else "quick")
     config.stash[_LEFT_OUT] = Counter()
-    sys.addaudithook(_note)
 
 
 def _note(event: str, arguments: tuple[Any, ...]) -> None:
     if _is_default_test_running and event in _START:
         _started.append(str(arguments[:2]))
+
+
+sys.addaudithook(_note)  # once, also where pytest runs several times in one process
 
 
 def _are_files_named(config: pytest.Config) -> bool:
