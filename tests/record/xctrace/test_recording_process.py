@@ -93,7 +93,8 @@ def test_a_target_that_is_done_ends_the_recording_and_delays_nothing(
 def test_children_and_theirs_are_found_and_called_what_they_become() -> None:
     family, argv = Family(), ("sh", "-c", "sleep 60 & read go; exec sleep 60")
     with subprocess.Popen(argv, stdin=subprocess.PIPE, start_new_session=True) as shell:
-        until(lambda: family.look() or family.descendants(shell.pid))
+        until(psutil.Process(shell.pid).children)
+        family.look()
         assert shell.stdin is not None
         shell.stdin.close()
         until(lambda: psutil.Process(shell.pid).name() == "sleep")
