@@ -74,7 +74,7 @@ class Stopped:
 def test_a_way_that_gives_nothing_is_a_result_and_a_probe_that_is_stopped_is_none(
     stop: Any, toc_xml: Callable[..., str], intervals_xml: Callable[..., str]
 ) -> None:
-    recorder = Stopped(toc_xml(), intervals_xml([(0, 1, 420, "WindowServer")] * 2), stop)
+    recorder: Any = Stopped(toc_xml(), intervals_xml([(0, 1, 420, "WindowServer")] * 2), stop)
     failed, empty = probe(recorder, HERE, ways=WAYS[:2], **LITTLE).combinations
     assert failed == Combination("launch", counters=False, failure="It failed. Do.")
     assert empty.warnings[-1] == "Odd."
