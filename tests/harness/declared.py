@@ -1,6 +1,6 @@
 """The distributions that a wheel declares it needs, with what those need, as they are installed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
@@ -10,44 +10,34 @@ from packaging.utils import canonicalize_name
 
 def closure(requirements: Iterable[str]) -> list[Distribution]:
     """Return the distributions that are needed, each once, all that they need included."""
-    wanted = [Requirement(one) for one in requirements]
-    found: dict[str, Distribution] = {}
-    seen: set[tuple[str, str]] = set()
+    wanted = [*map(Requirement, requirements)]
+    found: dict[tuple[str, str], Distribution] = {}
     while wanted:
-        one = wanted.pop()
-        for extra in ("", *one.extras):
-            key = (canonicalize_name(one.name), extra)
-            if key not in seen:
-                seen.add(key)
-                found[key[0]] = own = distribution(one.name)
-                wanted += _needed(own, extra)
-    return list(found.values())
+        requirement = wanted.pop()
+        for extra in ("", *requirement.extras):
+            key = (canonicalize_name(requirement.name), extra)
+            if key not in found:
+                found[key] = distribution(requirement.name)
+                wanted += _holding(found[key].requires or (), extra)
+    return list({name: package for (name, _), package in found.items()}.values())
 
 
 def needed_here(requirements: Iterable[str]) -> list[str]:
     """Return those whose conditions hold on this machine, without any extra."""
-    return [one for one in requirements if _holds(Requirement(one), "")]
+    return [*map(str, _holding(requirements))]
 
 
 def link(distributions: Iterable[Distribution], place: Path) -> None:
-    for one in distributions:
-        for name in _top_names(one):
-            target, new = Path(str(one.locate_file(name))), place / name
+    for package in distributions:
+        for name in {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}:
+            target, new = Path(str(package.locate_file(name))), place / name
             if target.exists() and not new.exists():
                 new.symlink_to(target)
 
 
-def _needed(one: Distribution, extra: str) -> Iterator[Requirement]:
-    for text in one.requires or ():
-        requirement = Requirement(text)
-        if _holds(requirement, extra):
-            yield requirement
-
-
-def _holds(requirement: Requirement, extra: str) -> bool:
-    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
-
-
-def _top_names(one: Distribution) -> set[str]:
-    names = {file.parts[0] for file in one.files or ()}
-    return {name for name in names if name not in {"..", "__pycache__"}}
+def _holding(requirements: Iterable[str], extra: str = "") -> list[Requirement]:
+    return [
+        requirement
+        for requirement in map(Requirement, requirements)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+    ]

@@ -23,6 +23,7 @@ Array = NDArray[Any]
 
 KV_HEADS = 2
 UNMAPPED = 1_000_000
+ARRAYS = ("q", "k_pages", "v_pages", "block_tables", "context_lens")
 BOUNDS = {getattr(mx, name): bound for name, bound in tolerances.BOUNDS.items()}
 
 
@@ -48,15 +49,15 @@ def drawn(case: Case) -> Problem:
     tables = random.permutation(pool[0]).reshape(batch, case.blocks).astype(np.int32)
     for sequence, length in enumerate(case.lens):
         used = -(-length // block)
-        for one in pages:
-            one[tables[sequence, used:]] = np.nan
+        for page in pages:
+            page[tables[sequence, used:]] = np.nan
             if length % block:
-                one[tables[sequence, used - 1], length % block :] = np.nan
+                page[tables[sequence, used - 1], length % block :] = np.nan
         tables[sequence, used:] = UNMAPPED
     q = random.normal(size=(batch, case.group * KV_HEADS, case.head_dim))
     lens = np.zeros(max(8, batch), np.int32)
     lens[:batch] = case.lens
-    floats = [mx.array(one).astype(case.dtype) for one in (q, *pages)]
+    floats = [mx.array(array).astype(case.dtype) for array in (q, *pages)]
     return Problem(*floats, mx.array(tables), mx.array(lens))
 
 
@@ -72,23 +73,18 @@ def traced(case: Case, how: Plan) -> tuple[Generated, ...]:
     def call(*arrays: mx.array) -> mx.array:
         return paged_decode(Problem(*arrays), scale=1.0, how=how)
 
-    pages = (problem.k_pages, problem.v_pages)
-    return generated(call, problem.q, *pages, problem.block_tables, problem.context_lens)
+    return generated(call, *(getattr(problem, name) for name in ARRAYS))
 
 
 def compiled(kernels: Iterable[Generated]) -> dict[str, Program]:
-    unique = {one.function: one for one in kernels}
-    texts = [
-        Kernel(
-            text=one.text.partition("template [[host_name")[0].replace(one.function, one.name),
-            function=one.name,
-            template=one.template,
-        )
-        for one in unique.values()
-    ]
+    texts: dict[str, Kernel] = {}
+    for kernel in kernels:
+        text, _, _ = kernel.text.partition("template [[host_name")
+        plain = text.replace(kernel.function, kernel.name)
+        texts[kernel.function] = Kernel(plain, kernel.name, kernel.template)
     with ThreadPoolExecutor() as pool:
-        programs = pool.map(partial(compile_kernel, checked=True), texts)
-        return dict(zip(unique, programs, strict=True))
+        programs = pool.map(partial(compile_kernel, checked=True), texts.values())
+        return dict(zip(texts, programs, strict=True))
 
 
 def numpy_of(array: mx.array) -> Array:
@@ -105,10 +101,9 @@ def run(
 ) -> tuple[NDArray[np.float64], Statistics]:
     """Run a call's kernels; return the result, and what the first of them did."""
     problem = drawn(case)
-    names = ("q", "k_pages", "v_pages", "block_tables", "context_lens")
     rows = (problem.batch, problem.q_heads, how.partitions)
     out = numpy_of(mx.full(problem.q.shape, mx.nan, problem.dtype))
-    given: dict[str, Any] = {name: numpy_of(getattr(problem, name)) for name in names}
+    given: dict[str, Any] = {name: numpy_of(getattr(problem, name)) for name in ARRAYS}
     given |= {
         "max_blocks": np.int32([problem.max_blocks]),
         "scale": np.float32([case.head_dim**-0.5]),
@@ -118,14 +113,13 @@ def run(
         "out": out,
         **(changes or {}),
     }
-    statistics = [
-        programs[one.function].run(
-            {name.name: given[name.name] for name in programs[one.function].parameters
-             if name.kind == "buffer"},
-            grid=one.grid, threadgroup=one.threadgroup, order=order, seed=1,
-        )
-        for one in traced(case, how)
-    ]  # fmt: skip
+    statistics: list[Statistics] = []
+    for kernel in traced(case, how):
+        program = programs[kernel.function]
+        names = (known.name for known in program.parameters if known.kind == "buffer")
+        size = {"grid": kernel.grid, "threadgroup": kernel.threadgroup}
+        own = {name: given[name] for name in names}
+        statistics.append(program.run(own, **size, order=order, seed=1))
     result = mx.array(out).view(problem.dtype) if problem.dtype == mx.bfloat16 else mx.array(out)
     return as_float64(result), statistics[0]
 

@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pytest
 
-PROLOG = '<?xml version="1.0"?>\n<trace-query-result>\n'
-END = "</trace-query-result>\n"
 
-
-def node_text(schema: str, columns: str, rows: tuple[str, ...], table: int) -> str:
+def node_text(columns: str, *rows: str, schema: str = "table", table: int = 1) -> str:
     """Write a node; `columns` is "mnemonic:engineering-type …"."""
     header = "".join(
         f"<col><mnemonic>{mnemonic}</mnemonic><name>{mnemonic.title()}</name>"
         f"<engineering-type>{engineering_type}</engineering-type></col>"
-        for mnemonic, engineering_type in (one.split(":") for one in columns.split())
+        for mnemonic, engineering_type in (column.split(":") for column in columns.split())
     )
     return (
         f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{table}]'>"
@@ -24,10 +21,7 @@ def node_text(schema: str, columns: str, rows: tuple[str, ...], table: int) -> s
 
 @pytest.fixture
 def node() -> Callable[..., str]:
-    def make(columns: str, *rows: str, schema: str = "table", table: int = 1) -> str:
-        return node_text(schema, columns, rows, table)
-
-    return make
+    return node_text
 
 
 @pytest.fixture
@@ -36,7 +30,8 @@ def document(tmp_path: Path) -> Callable[..., Path]:
 
     def make(*nodes: str, name: str = "export.xml") -> Path:
         path = tmp_path / name
-        path.write_text(PROLOG + "".join(nodes) + END, encoding="utf-8")
+        head, end = '<?xml version="1.0"?>\n<trace-query-result>\n', "</trace-query-result>\n"
+        path.write_text(head + "".join(nodes) + end, encoding="utf-8")
         return path
 
     return make
@@ -47,6 +42,6 @@ def export(document: Callable[..., Path]) -> Callable[..., Path]:
     """Write an export with one table."""
 
     def make(columns: str, *rows: str, schema: str = "table", name: str = "export.xml") -> Path:
-        return document(node_text(schema, columns, rows, 1), name=name)
+        return document(node_text(columns, *rows, schema=schema), name=name)
 
     return make
