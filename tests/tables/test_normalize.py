@@ -132,47 +132,29 @@ def test_only_the_target_is_the_target(targets: str, expected: list[bool]) -> No
     assert table["target"].tolist() == expected
 
 
-WIDTH = Column("width", "pixel-width", Kind.INTEGER, "width", since="27.2")
-THREAD = {"start": [1], "thread": ["T"], "thread.tid": [1], "thread.pid": [2]}
-
-
 @pytest.mark.parametrize(
-    ("columns", "source", "exported", "said"),
+    ("exported", "clock", "unused", "said"),
     [
-        ({"start": [1], "n": [5], "pixel-width": [1920]}, RAW, "", []),
-        ({"start": [1], "n": [5]}, RAW, "start n new", ["that tracekit does not know: new"]),
-        (
-            {"start": [1], "other": [1]},
-            RAW,
-            "",
-            ["that tracekit does not know: other", "that the export lacks: n"],
-        ),
-        (
-            {"start": [1], "other": [1]},
-            Source("raw", "host"),
-            "",
-            ["that tracekit does not know: other"],
-        ),
-        (THREAD | {"n": [5]}, gpu("raw", unused="thread"), "", []),
-        (
-            THREAD | {"n": [5]},
-            RAW,
-            "",
-            ["that tracekit does not know: thread, thread.tid, thread.pid"],
-        ),
+        ("start n pixel-width", "gpu", "", []),
+        ("start n", "gpu", "", []),  # an older version's
+        ("start x", "gpu", "", ["that tracekit does not know: x", "that the export lacks: n"]),
+        ("start x", "host", "", ["that tracekit does not know: x"]),
+        ("start n t t.tid t.pid t.stack", "gpu", "t", []),
+        ("start n t t.tid", "gpu", "", ["that tracekit does not know: t, t.tid"]),
     ],
-    ids=["a later version's", "not loaded", "lacking", "of the host", "ids beside", "unknown"],
 )
 def test_columns_too_many_and_too_few_are_named_and_what_is_lacking_is_null(
-    columns: Mapping[str, Any], source: Source, exported: str, said: list[str]
+    exported: str, clock: str, unused: str, said: list[str]
 ) -> None:
-    declared = (START, Column("n", "n", Kind.INTEGER, "n"), WIDTH)
-    table, remarks = made(columns, *declared, source=source, exported=exported)
+    width = Column("width", "pixel-width", Kind.INTEGER, "width", since="27.2")
+    declared = (START, Column("n", "n", Kind.INTEGER, "n"), width)
+    source = Source("raw", clock, frozenset(unused.split()))
+    loaded = {name: [5] for name in exported.split() if name != "x"}
+    table, remarks = made(loaded, *declared, source=source, exported=exported)
     assert remarks == [f"raw: columns {words}" for words in said]
-    values = [table[name].tolist() for name in ("n", "width")]
-    expected = (columns.get(name, [pd.NA]) for name in ("n", "pixel-width"))
-    assert values == [*expected]
-    assert table.dtypes[["n", "width"]].map(str).tolist() == ["Int64", "Int64"]
+    for name, own in (("n", "n"), ("width", "pixel-width")):
+        assert table[name].tolist() == [5 if own in loaded else pd.NA]
+        assert table[name].dtype == "Int64"
 
 
 def test_a_column_that_must_be_there_is_asked_for() -> None:

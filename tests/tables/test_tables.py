@@ -10,43 +10,50 @@ from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.place import Choice
 from tracekit.tables.tables import MissingTableError, Tables
 
-STATES = (
-    "start:start-time duration:duration state:gpu-state label:formatted-label "
-    "color:render-buffer-depth num-events:uint32 gpu:metal-device-name"
-)
-STATE = (
-    '<row><start-time id="1">{}</start-time><duration id="2">5</duration>'
-    '<gpu-state id="3">Active</gpu-state><sentinel/><sentinel/><uint32 id="4">2</uint32>'
-    '<metal-device-name id="5">M1</metal-device-name></row>'
-)
-STATES_SCHEMA = "metal-gpu-state-intervals"
-INTERVALS = "start:start-time duration:duration process:process"
-INTERVAL = (
-    '<row><start-time id="1">{start}</start-time><duration id="2">5</duration>'
-    '<process id="3" fmt="App ({pid})"><pid id="4">{pid}</pid></process></row>'
-)
+GOLDEN = Path(__file__).parent / "goldens/schemas.txt"
+COLUMNS = dict(line.split(": ") for line in GOLDEN.read_text(encoding="utf-8").splitlines())
+STATES = "metal-gpu-state-intervals"
+INFOS, VALUES = "gpu-counter-info", "gpu-counter-value"
 Export = Callable[..., Path]
 Node = Callable[..., str]
 
 
-def cells(columns: str, texts: str) -> str:
-    types = [column.split(":")[1] for column in columns.split()]
-    pairs = zip(types, texts.split(), strict=True)
-    return f"<row>{''.join(f'<{kind}>{text}</{kind}>' for kind, text in pairs)}</row>"
+def row(schema: str, texts: str) -> str:
+    """Write a row of a schema; a dash is null, and a process is named by its pid."""
+
+    def cell(column: str, text: str) -> str:
+        tag = column.split(":")[1]
+        if text == "-":
+            return "<sentinel/>"
+        inside = f"<pid>{text}</pid>" if tag == "process" else text
+        return f"<{tag} fmt='App ({text})'>{inside}</{tag}>"
+
+    pairs = zip(COLUMNS[schema].split(), texts.split(), strict=True)
+    return f"<row>{''.join(cell(*pair) for pair in pairs)}</row>"
+
+
+def write(export: Export, schema: str, *texts: str) -> Path:
+    """Write an export of a schema, called after it; return its folder."""
+    rows = (row(schema, text) for text in texts)
+    return export(COLUMNS[schema], *rows, schema=schema, name=f"{schema}.xml").parent
 
 
 @pytest.fixture
 def states(export: Export) -> Path:
-    rows = (STATE.format(10), STATE.format(20))
-    return export(STATES, *rows, schema=STATES_SCHEMA, name="states.xml")
+    return write(export, STATES, "10 5 Active - - 2 M1", "20 5 Active - - 2 M1") / f"{STATES}.xml"
 
 
 @pytest.fixture
 def both(states: Path, export: Export) -> Path:
     """Write the GPU's intervals, and the host recorder's beside them."""
+    columns = "start:start-time duration:duration process:process"
     for schema, start in (("metal-gpu-intervals", 100), ("host-intervals", 200)):
-        rows = (INTERVAL.format(start=start, pid=7), INTERVAL.format(start=start + 1, pid=420))
-        export(INTERVALS, *rows, schema=schema, name=f"{schema}.xml")
+        rows = (
+            f"<row><start-time>{start + number}</start-time><duration>5</duration>"
+            f"<process fmt='App ({pid})'><pid>{pid}</pid></process></row>"
+            for number, pid in enumerate((7, 420))
+        )
+        export(columns, *rows, schema=schema, name=f"{schema}.xml")
     return states.parent
 
 
@@ -55,7 +62,7 @@ def test_tables_are_a_mapping_of_what_is_there(both: Path) -> None:
     assert isinstance(tables, Mapping)
     assert list(tables) == ["command_buffers", "gpu_intervals", "gpu_states", "gpu_jobs"]
     assert len(tables) == 4
-    assert [name in tables for name in ("gpu_states", "gpu_counters", STATES_SCHEMA, 7)] == [
+    assert [name in tables for name in ("gpu_states", "gpu_counters", STATES, 7)] == [
         True,
         False,
         False,
@@ -63,7 +70,7 @@ def test_tables_are_a_mapping_of_what_is_there(both: Path) -> None:
     ]
     assert tables.get("gpu_counters") is None
     assert tables["gpu_states"]["start"].tolist() == [10, 20]
-    assert tables.schemas == ("host-intervals", "metal-gpu-intervals", STATES_SCHEMA)
+    assert tables.schemas == ("host-intervals", "metal-gpu-intervals", STATES)
 
 
 def test_the_first_source_that_is_there_counts(both: Path) -> None:
@@ -99,13 +106,15 @@ def test_a_missing_table_says_what_would_give_it(
 
 def test_two_recordings_in_one_folder_are_not_mixed(states: Path) -> None:
     (states.parent / "again.xml").write_bytes(states.read_bytes())
-    with pytest.raises(InputError, match=r"1 in again\.xml; run 1 table 1 in states\.xml"):
+    with pytest.raises(
+        InputError, match=r"1 in again\.xml; run 1 table 1 in metal-gpu-state-intervals\.xml"
+    ):
         Tables(states.parent, frozenset())["gpu_states"]
 
 
 def test_a_callers_change_changes_no_other_frame(states: Path) -> None:
     tables = Tables(states.parent, frozenset())
-    for take in (lambda: tables["gpu_states"], lambda: tables.raw(STATES_SCHEMA)):
+    for take in (lambda: tables["gpu_states"], lambda: tables.raw(STATES)):
         mine = take()
         mine.loc[0, "start"] = 99
         mine["new"] = 1
@@ -131,7 +140,7 @@ def test_readers_are_heard(states: Path, export: Export) -> None:
         assert len(tables["gpu_states"]) == 1
     assert tables["gpu_intervals"]["label"].isna().all()
     _, damaged, unknown = tables.warnings
-    assert damaged.startswith(f"states.xml: {STATES_SCHEMA} is damaged after row 1: ")
+    assert damaged.startswith(f"{STATES}.xml: {STATES} is damaged after row 1: ")
     assert unknown == "host-intervals: columns that tracekit does not know: odd"
     assert [(remark.flaw, remark.table, remark.columns) for remark in tables.remarks[1:]] == [
         (Flaw.DAMAGED, "", ()),
@@ -150,8 +159,6 @@ def test_reading_is_put_off_until_a_table_is_asked_for(states: Path) -> None:
     assert tables.warnings == ()
 
 
-INFO = "timestamp:event-time counter-id:uint32 name:gpu-counter-name"
-INFO_SCHEMA = "gpu-counter-info"
 TOC = """<trace-toc><run number="1"><data>
 <table schema="tick" frequency="10"/>
 <table schema="gpu-counter-info" counter-profile="0"/>
@@ -164,39 +171,48 @@ TOC = """<trace-toc><run number="1"><data>
 def test_repeats_are_chosen_by_place_or_attributes(
     document: Export, node: Node, tmp_path: Path, files: str, kept: bool
 ) -> None:
+    tables = {2: ["Tracing"], 3: ["ALU", "F32"]}
     nodes = [
-        node(INFO, cells(INFO, "0 0 Tracing"), schema=INFO_SCHEMA, table=2),
-        node(INFO, cells(INFO, "0 0 ALU"), cells(INFO, "0 1 F32"), schema=INFO_SCHEMA, table=3),
+        node(
+            COLUMNS[INFOS],
+            *(
+                row(INFOS, f"0 {number} {name} - - - - - - - -")
+                for number, name in enumerate(names)
+            ),
+            schema=INFOS,
+            table=table,
+        )
+        for table, names in tables.items()
     ]
     (tmp_path / "exports").mkdir()
     (tmp_path / "exports" / "toc.xml").write_text(TOC)
-    for number, inside in enumerate([nodes] if files == "one file" else [[one] for one in nodes]):
+    for number, inside in enumerate([nodes] if files == "one file" else [[each] for each in nodes]):
         document(*inside, name=f"exports/info-{number}.xml")
     for _ in range(2):
         tables = Tables(tmp_path / "exports", frozenset(), tmp_path / "kept" if kept else None)
         with pytest.raises(InputError, match="2 tables of gpu-counter-info") as caught:
-            tables.raw(INFO_SCHEMA)
+            tables.raw(INFOS)
         assert "run 1 table 2 (counter-profile=0) in info-0.xml" in caught.value.message
         assert "run 1 table 3 (counter-profile=3, shader-profiler=1)" in caught.value.message
         assert "--table" in caught.value.hint
-        assert tables.raw(INFO_SCHEMA, run=1, table=2)["name"].tolist() == ["Tracing"]
-        by_profile = tables.raw(INFO_SCHEMA, attributes={"counter-profile": "3"})
-        for chosen in (tables.raw(INFO_SCHEMA, table=3), by_profile):
+        assert tables.raw(INFOS, run=1, table=2)["name"].tolist() == ["Tracing"]
+        by_profile = tables.raw(INFOS, attributes={"counter-profile": "3"})
+        for chosen in (tables.raw(INFOS, table=3), by_profile):
             assert chosen["name"].tolist() == ["ALU", "F32"]
-        assert tables.symbols(INFO_SCHEMA, table=3).stacks.num_rows == 0
+        assert tables.symbols(INFOS, table=3).stacks.num_rows == 0
         with pytest.raises(InputError, match="no gpu-counter-info that is table 7"):
-            tables.raw(INFO_SCHEMA, table=7)
+            tables.raw(INFOS, table=7)
         with pytest.raises(InputError, match="no gpu-counter-info that is run 2"):
-            tables.raw(INFO_SCHEMA, run=2)
+            tables.raw(INFOS, run=2)
         assert tables.warnings == ()
 
 
 def test_a_normalized_table_is_chosen_too(document: Export, node: Node, tmp_path: Path) -> None:
-    document(
-        node(STATES, STATE.format(10), schema=STATES_SCHEMA),
-        node(STATES, STATE.format(20), schema=STATES_SCHEMA, table=2),
-        node(STATES, STATE.format(30), schema=STATES_SCHEMA).replace("run[1]", "run[2]"),
-    )
+    nodes = [
+        node(COLUMNS[STATES], row(STATES, f"{start} 5 Active - - 2 M1"), schema=STATES, table=table)
+        for start, table in ((10, 1), (20, 2), (30, 1))
+    ]
+    document(*nodes[:2], nodes[2].replace("run[1]", "run[2]"))
     tables = Tables(tmp_path, frozenset(), only=Choice(1))
     places = [str(listed.place) for listed in tables.repeated("gpu_states")]
     assert places == ["run 1 table 1", "run 1 table 2"]
@@ -214,37 +230,25 @@ def test_a_normalized_table_is_chosen_too(document: Export, node: Node, tmp_path
         tables.chosen("gpu_intervals", run=1)
 
 
-VALUES = (
-    "timestamp:event-time counter-id:uint32 value:fixed-decimal accelerator-id:uint64 "
-    "sample-index:uint32 ring-buffer-index:uint32"
+OCCUPANCY, BANDWIDTH = (
+    f"0 {counter} {name} 100 1848 x 1 {kind} 1 0 0"
+    for counter, name, kind in ((3, "Occupancy", "Percentage"), (58, "Bandwidth", "Value"))
 )
-INFOS = (
-    "timestamp:event-time counter-id:uint32 name:gpu-counter-name max-value:uint64 "
-    "accelerator-id:uint64 description:string group-index:uint32 type:string "
-    "ring-buffer-count:uint32 require-weighted-accumulation:boolean sample-interval:uint32"
-)
-COUNTERS = (
-    "start:start-time duration:duration counter-id:uint32 name:gpu-counter-name "
-    "label:formatted-label value:fixed-decimal percent-value:percent color:uint32 "
-    "gpu:metal-device-name group-index:uint32 is-percentage:boolean ring-buffer-index:uint32"
-)
-OCCUPANCY = cells(INFOS, "0 3 Occupancy 100 1848 x 1 Percentage 1 0 0")
 
 
 def test_counters_that_exist_only_as_values_are_named(export: Export) -> None:
-    export(COUNTERS, schema="metal-gpu-counter-intervals", name="intervals.xml")
-    value = cells(VALUES, "5 3 26.250000000 1848 0 0")
-    export(VALUES, value, schema="gpu-counter-value", name="values.xml")
-    folder = export(INFOS, OCCUPANCY, schema=INFO_SCHEMA, name="infos.xml").parent
+    write(export, "metal-gpu-counter-intervals")
+    write(export, VALUES, "5 3 26.25 1848 0 0")
+    folder = write(export, INFOS, OCCUPANCY)
     tables = Tables(folder, frozenset())
     assert {"gpu_counters", "gpu_counters_wide", "gpu_counter_summaries"} <= set(tables)
     assert tables["gpu_counters"]["counter"].tolist() == ["Occupancy"]
     assert tables["gpu_counters_wide"]["Occupancy"].tolist() == [26.25]
     assert tables["gpu_counter_summaries"]["unit"].tolist() == ["percent"]
     assert tables.warnings == ()
-    (folder / "infos.xml").unlink()
+    (folder / f"{INFOS}.xml").unlink()
     assert len(Tables(folder, frozenset())["gpu_counters"]) == 0
-    (folder / "intervals.xml").unlink()
+    (folder / "metal-gpu-counter-intervals.xml").unlink()
     with pytest.raises(MissingTableError, match="no export of metal-gpu-counter-intervals"):
         Tables(folder, frozenset())["gpu_counters"]
 
@@ -252,45 +256,27 @@ def test_counters_that_exist_only_as_values_are_named(export: Export) -> None:
 def test_the_counters_of_two_profiles_are_one_table(
     document: Export, node: Node, export: Export
 ) -> None:
-    bandwidth = cells(INFOS, "0 58 Bandwidth 100 1848 x 1 Value 1 0 0")
-    nodes = (
-        node(INFOS, OCCUPANCY, schema=INFO_SCHEMA, table=4),
-        node(INFOS, OCCUPANCY, bandwidth, schema=INFO_SCHEMA, table=9),
-    )
+    nodes = [
+        node(COLUMNS[INFOS], *(row(INFOS, info) for info in infos), schema=INFOS, table=table)
+        for table, infos in ((4, [OCCUPANCY]), (9, [OCCUPANCY, BANDWIDTH]))
+    ]
     folder = document(*nodes, name="infos.xml").parent
-    value = cells(VALUES, "5 58 2.500000000 1848 0 0")
-    export(VALUES, value, schema="gpu-counter-value", name="values.xml")
+    write(export, VALUES, "5 58 2.5 1848 0 0")
     tables = Tables(folder, frozenset())
     assert tables["gpu_counter_infos"]["name"].tolist() == ["Occupancy", "Occupancy", "Bandwidth"]
     assert tables["gpu_counters"]["counter"].tolist() == ["Bandwidth"]
     assert tables.warnings == ()
 
 
-PHASES = "start:start-time duration:duration name:string"
-SIGNPOSTS = (
-    "start:start-time duration:duration layout-qualifier:layout-id name:string category:category "
-    "subsystem:subsystem identifier:os-signpost-identifier process:process end-process:process "
-    "start-thread:thread end-thread:thread start-message:os-log-metadata "
-    "end-message:os-log-metadata start-backtrace:text-backtrace end-backtrace:text-backtrace "
-    "start-emit-location:return-location end-emit-location:return-location "
-    "signature:os-log-metadata"
-)
-SIGNPOST = (
-    '<row><start-time id="1">200</start-time><duration id="2">5</duration><sentinel/>'
-    '<string id="3">steady</string><category id="4">phases</category>'
-    '<subsystem id="5">{}</subsystem><os-signpost-identifier id="6">1</os-signpost-identifier>'
-    '<process id="7" fmt="App (7)"><pid id="8">7</pid></process>' + "<sentinel/>" * 10 + "</row>"
-)
-
-
 def test_a_program_s_own_signposts_are_its_phases_before_the_worker_s_marks(
     export: Export,
 ) -> None:
-    marks = cells(PHASES, "100 9 steady")
-    folder = export(PHASES, marks, schema="host-phases", name="phases.xml").parent
+    marks = "<row><start-time>100</start-time><duration>9</duration><string>steady</string></row>"
+    columns = "start:start-time duration:duration name:string"
+    export(columns, marks, schema="host-phases", name="phases.xml")
     for subsystem, expected in (("tracekit", [200]), ("com.example", [100])):
-        row = SIGNPOST.format(subsystem)
-        export(SIGNPOSTS, row, schema="os-signpost-interval", name="signposts.xml")
+        texts = f"200 5 - steady phases {subsystem} 1 7 - - - - - - - - - -"
+        folder = write(export, "os-signpost-interval", texts)
         tables = Tables(folder, frozenset({7}))
         assert tables["phases"]["start"].tolist() == expected
         assert tables.warnings == ()
