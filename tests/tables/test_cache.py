@@ -293,11 +293,6 @@ def row(start: int, name: str) -> str:
     return f"<row><start-time>{start}</start-time><string>{name}</string></row>"
 
 
-def away(name: str) -> PutAway:
-    headers = (Header("samples", "", 1, rows=True),)
-    return PutAway(name, "0" * 32, READER_VERSION, 10, headers, AT)
-
-
 def remove_all(exports: Path, cache: Path) -> dict[str, str]:
     """Do what pruning does; return why which files stay."""
     found, stays = to_put_away(exports, cache, AT)
@@ -308,8 +303,9 @@ def remove_all(exports: Path, cache: Path) -> dict[str, str]:
 
 
 def test_notes_add_up_and_a_file_that_is_there_again_counts_as_there(tmp_path: Path) -> None:
-    note_put_away(tmp_path, away("a.xml"))
-    note_put_away(tmp_path, away("b.xml"))
+    headers = (Header("samples", "", 1, rows=True),)
+    for name in ("a.xml", "b.xml"):
+        note_put_away(tmp_path, PutAway(name, "0" * 32, READER_VERSION, 10, headers, AT))
     assert sorted(path.name for path in put_away(tmp_path)) == ["a.xml", "b.xml"]
     (tmp_path / "a.xml").write_text("again")
     assert sorted(path.name for path in put_away(tmp_path)) == ["b.xml"]

@@ -330,47 +330,41 @@ def test_an_instruction_belongs_to_one_shader(
     )
 
 
-def marks(*rows: str) -> str:
-    """Write signposts of the target: time, event, name, identifier, category, pid, message."""
+@pytest.mark.parametrize(
+    ("marks", "expected", "said"),
+    [
+        (
+            ["10 Begin step 1 work 7 go", "12 Begin other 1 work 7 -", "15 Event step 1 work 7 -",
+             "20 End step 1 work 7 done", "30 End other 1 work 7 -"],
+            """start duration name begin_message end_message pid tid target
+            10 10 step go done 7 9 True
+            12 18 other - - 7 9 True""",
+            [],
+        ),
+        (
+            ["1 Begin step 1 work 7 -", "2 Begin step 2 work 7 -", "3 Begin step 1 - 7 -",
+             "4 Begin step 1 work 8 -", "5 End step 1 work 8 -", "6 End step 1 - 7 -",
+             "7 End step 1 work 7 -", "9 End step 2 work 7 -"],
+            "start duration\n1 6\n2 7\n3 3\n4 1",
+            [],
+        ),
+        (
+            ["1 End step 1 work 7 -", "2 Begin step 1 work 7 -", "3 Begin step 1 work 7 -",
+             "4 End step 1 work 7 -", "5 End step 1 work 7 -", "6 Begin step 1 work 7 -",
+             "7 End other 1 work 7 -"],
+            "start duration\n3 1",
+            ["5 signposts have no counterpart and are left out"],
+        ),
+        ([], "start", []),
+    ],
+    ids=["pairs", "identifiers, categories and processes", "what has no counterpart", "none"],
+)  # fmt: skip
+def test_a_begin_and_the_next_end_under_the_same_key_are_an_interval(
+    marks: list[str], expected: str, said: list[str]
+) -> None:
     names = "time event name identifier category pid message subsystem process target tid clock"
-    return "\n".join([names, *(f"{row} app App True 9 gpu" for row in rows)])
-
-
-def test_a_begin_and_the_next_end_are_an_interval() -> None:
-    signposts = marks(
-        "10 Begin step 1 work 7 go",
-        "12 Begin other 1 work 7 -",
-        "15 Event step 1 work 7 -",
-        "20 End step 1 work 7 done",
-        "30 End other 1 work 7 -",
-    )
-    expected = """start duration name begin_message end_message pid tid target
-        10 10 step go done 7 9 True
-        12 18 other - - 7 9 True"""
-    require("signpost_intervals", expected, signposts=signposts)
-
-
-def test_identifiers_categories_and_processes_keep_signposts_apart() -> None:
-    signposts = marks(
-        "1 Begin step 1 work 7 -",
-        "2 Begin step 2 work 7 -",
-        "3 Begin step 1 - 7 -",
-        "4 Begin step 1 work 8 -",
-        "5 End step 1 work 8 -",
-        "6 End step 1 - 7 -",
-        "7 End step 1 work 7 -",
-        "9 End step 2 work 7 -",
-    )
-    expected = "start duration\n1 6\n2 7\n3 3\n4 1"
-    require("signpost_intervals", expected, signposts=signposts)
-
-
-def test_what_has_no_counterpart_makes_no_interval_and_is_counted() -> None:
-    events = ("1 End", "2 Begin", "3 Begin", "4 End", "5 End", "6 Begin")
-    signposts = marks(*(f"{event} step 1 work 7 -" for event in events), "7 End other 1 work 7 -")
-    said = "5 signposts have no counterpart and are left out"
-    require("signpost_intervals", "start\n3", said, signposts=signposts)
-    require("signpost_intervals", "start", signposts=marks())
+    signposts = "\n".join([names, *(f"{mark} app App True 9 gpu" for mark in marks)])
+    require("signpost_intervals", expected, *said, signposts=signposts)
 
 
 def test_only_the_target_s_signposts_of_the_agreed_kind_are_phases() -> None:

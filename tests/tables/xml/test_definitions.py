@@ -33,68 +33,49 @@ def frames(symbols: Symbols) -> list[tuple[str | None, int | None]]:
     return list(zip(names, addresses, strict=True))
 
 
-LEAF_AND_MAIN = [("leaf<int>", 0x1010), ("main", 0x1020)]
+NAMED = [("leaf<int>", 0x1010), ("main", 0x1020)]
+COUNTER = '<text-address id="3" fmt="0x1000">4096</text-address>'
+
+
+def addresses(text: str) -> str:
+    return f'<text-addresses id="2" fmt="frag 4">{text}</text-addresses>'
 
 
 @pytest.mark.parametrize(
-    ("tag", "cell", "expected"),
+    ("tag", "inside", "expected"),
     [
-        pytest.param(
-            "backtrace", f'<backtrace id="1">{LEAF}{MAIN}</backtrace>', LEAF_AND_MAIN,
-            id="since Xcode 14.3",
-        ),
-        pytest.param(
-            "tagged-backtrace",
-            f'<tagged-backtrace id="1" fmt="x ← (1 other frames)"><backtrace id="2">{LEAF}{MAIN}'
-            "</backtrace></tagged-backtrace>",
-            LEAF_AND_MAIN, id="wrapped",
-        ),
-        pytest.param(
-            "tagged-backtrace", f'<tagged-backtrace id="1">{LEAF}{MAIN}</tagged-backtrace>',
-            LEAF_AND_MAIN, id="Xcode 27",
-        ),
-        pytest.param(
-            "text-backtrace", f'<text-backtrace id="1">{LEAF}{MAIN}</text-backtrace>',
-            LEAF_AND_MAIN, id="of a signpost",
-        ),
-        pytest.param(
+        ("backtrace", LEAF + MAIN, NAMED),
+        ("tagged-backtrace", LEAF + MAIN, NAMED),
+        ("tagged-backtrace", f'<backtrace id="2">{LEAF}{MAIN}</backtrace>', NAMED),
+        ("text-backtrace", LEAF + MAIN, NAMED),
+        (
             "backtrace",
-            '<backtrace id="1" fmt="f ← (1 other frames)"><process id="2" fmt="A (7)"><pid id="3">'
-            '7</pid></process><text-addresses id="4" fmt="frag 3">4096 8192</text-addresses>'
-            "</backtrace>",
-            [(None, 4096), (None, 8192)], id="before Xcode 14.3",
+            f'<process id="5" fmt="A"><pid id="6">7</pid></process>{addresses("4096 8192")}',
+            [(None, 4096), (None, 8192)],
         ),
-        pytest.param(
+        (
             "kperf-bt",
-            '<kperf-bt id="1" fmt="PC:0x1000, 3 frames, 1 regs, pid: 7"><text-addresses id="2">'
-            '8192 4096 0</text-addresses><text-address id="3">4096</text-address>'
-            '<register-content id="4">5</register-content></kperf-bt>',
-            [(None, 4096), (None, 8192), (None, 4096)], id="of a sample",
+            f'{addresses("8192 4096 0")}{COUNTER}<register-content id="4">5</register-content>',
+            [(None, 4096), (None, 8192), (None, 4096)],
         ),
-        pytest.param(
+        ("kperf-bt", addresses("") + COUNTER, [(None, 4096)]),
+        (
             "kperf-bt",
-            '<kperf-bt id="1" fmt="PC:0x1000, 0 frames, 0 regs, pid: 7"><text-addresses id="2" '
-            'fmt="frag 4"/><text-address id="3">4096</text-address></kperf-bt>',
-            [(None, 4096)], id="with the words of no addresses",
-        ),
-        pytest.param(
-            "kperf-bt",
-            '<kperf-bt id="1"><text-addresses id="2">18446744073709551615 what '
-            '99999999999999999999</text-addresses></kperf-bt>',
-            [(None, 2**64 - 1), (None, None), (None, None)], id="no addresses",
+            addresses("18446744073709551615 what 99999999999999999999"),
+            [(None, 2**64 - 1), (None, None), (None, None)],
         ),
     ],
+    ids=["since Xcode 14.3", "Xcode 27", "wrapped", "of a signpost", "before Xcode 14.3",
+         "of a sample", "with the words of no addresses", "no addresses"],
 )  # fmt: skip
 def test_every_shape_gives_its_frames(
-    export: Export, tag: str, cell: str, expected: list[tuple[str | None, int]]
+    export: Export, tag: str, inside: str, expected: list[tuple[str | None, int | None]]
 ) -> None:
-    rows = (cell, f'<{tag} ref="1"/>', "<sentinel/>")
+    rows = (f'<{tag} id="1" fmt="words">{inside}</{tag}>', f'<{tag} ref="1"/>', "<sentinel/>")
     (numbers,), symbols, damage = read(export(f"s:{tag}", *(f"<row>{row}</row>" for row in rows)))
     assert (numbers, damage) == ([0, 0, None], "")
-    known = frames(symbols)
-    assert [
-        [known[frame] for frame in stack] for stack in symbols.stacks["frames"].to_pylist()
-    ] == [expected]
+    [members] = symbols.stacks["frames"].to_pylist()
+    assert [frames(symbols)[member] for member in members] == expected
     assert (symbols.frames.schema, symbols.stacks.schema) == (FRAMES, STACKS)
     assert symbols.frames["frame"].to_pylist() == list(range(symbols.frames.num_rows))
 

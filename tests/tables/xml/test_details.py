@@ -25,16 +25,13 @@ ROWS = (
 )
 
 
-def place(detail: int, run: int = 1) -> str:
-    return f"//trace-toc[1]/run[{run}]/tracks[1]/track[1]/details[1]/detail[{detail}]"
+def place(detail: int) -> str:
+    return f"//trace-toc[1]/run[1]/tracks[1]/track[1]/details[1]/detail[{detail}]"
 
 
 def text(*rows: str, xpath: str = place(2)) -> str:
-    return (
-        f"<?xml version=\"1.0\"?>\n<trace-query-result>\n<node xpath='{xpath}'>"
-        + "".join(rows)
-        + "</node></trace-query-result>\n"
-    )
+    head = f"<?xml version=\"1.0\"?>\n<trace-query-result>\n<node xpath='{xpath}'>"
+    return head + "".join(rows) + "</node></trace-query-result>\n"
 
 
 @pytest.fixture
@@ -93,35 +90,30 @@ def test_a_name_that_xml_does_not_allow_is_read_and_said(detail: Detail) -> None
     assert frame["resident-%"].tolist() == [100.0, 0.0]
 
 
-def test_details_are_called_by_their_place(detail: Detail) -> None:
-    path = detail(*ROWS)
-    assert identify(path).schemas == ("track[1]/detail[2]",)
-    assert [piece.schema for piece in DetailReader(path).pieces()] == ["track[1]/detail[2]"]
-    elsewhere = detail(*ROWS, xpath="/somewhere")
-    assert [piece.schema for piece in DetailReader(elsewhere).pieces()] == ["details"]
-
-
-def test_several_details_of_one_file_have_columns_of_their_own(tmp_path: Path) -> None:
-    path = tmp_path / "details.xml"
+def test_details_are_called_by_their_place_and_have_columns_of_their_own(detail: Detail) -> None:
     more = f"<node xpath='{place(1)}'/><node xpath='{place(3)}'><row b='2'/><row c='3'/></node>"
-    path.write_text(text('<row a="1"/>').replace("</trace-query", f"{more}</trace-query"))
+    path = detail('<row a="1"/>')
+    path.write_text(path.read_text().replace("</trace-query", f"{more}</trace-query"))
     pieces = list(DetailReader(path).pieces())
-    assert [(piece.number, piece.schema, piece.rows) for piece in pieces] == [
-        (1, "track[1]/detail[2]", 1),
-        (2, "track[1]/detail[1]", 0),
-        (3, "track[1]/detail[3]", 2),
-    ]
     names = [[part.column.mnemonic for part in piece.columns] for piece in pieces]
-    assert names == [["a"], [], ["b", "c"]]
+    found = [(piece.number, piece.schema, piece.rows) for piece in pieces]
+    assert [*zip(found, names, strict=True)] == [
+        ((1, "track[1]/detail[2]", 1), ["a"]),
+        ((2, "track[1]/detail[1]", 0), []),
+        ((3, "track[1]/detail[3]", 2), ["b", "c"]),
+    ]
+    assert identify(path).schemas == tuple(piece.schema for piece in pieces)
     assert read_table(path, "track[1]/detail[3]")["b"].tolist() == [2, pd.NA]
     with pytest.raises(InputError, match="holds 3 tables"):
         read_table(path)
+    [elsewhere] = DetailReader(detail(*ROWS, xpath="/somewhere")).pieces()
+    assert elsewhere.schema == "details"
 
 
-def test_cut_anywhere_the_rows_before_are_read_and_it_is_said(tmp_path: Path) -> None:
-    whole = text(*ROWS).encode()
-    ends = [len(text(*ROWS[: n + 1]).partition("</node>")[0].encode()) - 1 for n in range(3)]
-    path = tmp_path / "cut.xml"
+def test_cut_anywhere_the_rows_before_are_read_and_it_is_said(detail: Detail) -> None:
+    path = detail(*ROWS)
+    whole = path.read_bytes()
+    ends = [whole.index(row.encode()) + len(row.encode()) - 1 for row in ROWS]
     for cut in range(len(whole) - 1):
         path.write_bytes(whole[:cut])
         if cut < ends[0]:

@@ -71,27 +71,46 @@ def test_numbers_are_read_to_the_last_digit(export: Export, kind: str, texts: li
     assert cells(export(f"n:{kind}", *rows)) == [[*map(number, texts)]]
 
 
-def test_nulls_keep_their_places(export: Export) -> None:
-    path = export(
-        "a:uint32 b:string c:process",
-        "<row><sentinel/><sentinel/><sentinel/></row>",
-        '<row><uint32 id="1" fmt="4">4</uint32><string id="2" fmt="s">s</string>'
-        f"{PROCESS.format(3, 4, 5)}</row>",
-    )
-    assert cells(path) == [[None, 4], [None, "s"], [None, "shader lab (77)"]]
-    assert whole(path)[0].columns[2].pids.to_pylist() == [None, 77]
-
-
-def test_what_is_defined_within_a_value_is_known_everywhere(export: Export) -> None:
-    path = export(
-        "label:formatted-label name:string owner:process pid:pid",
-        '<row><formatted-label id="1" fmt="blit ( shader lab (77) )">'
-        '<string id="2" fmt="blit">blit</string><narrative-text id="3" fmt=" ( "> ( '
-        f"</narrative-text>{PROCESS.format(4, 5, 6)}<sentinel/></formatted-label>"
-        '<string ref="2"/><process ref="4"/><pid ref="5"/></row>',
-    )
-    assert cells(path) == [["blit ( shader lab (77) )"], ["blit"], ["shader lab (77)"], [77]]
-    assert whole(path)[0].columns[2].pids.to_pylist() == [77]
+@pytest.mark.parametrize(
+    ("columns", "rows", "expected", "pids"),
+    [
+        pytest.param(
+            "a:uint32 b:string c:process",
+            "<row><sentinel/><sentinel/><sentinel/></row>\n"
+            '<row><uint32 id="1" fmt="4">4</uint32><string id="2" fmt="s">s</string>'
+            f"{PROCESS.format(3, 4, 5)}</row>",
+            [[None, 4], [None, "s"], [None, "shader lab (77)"]],
+            [None, 77],
+            id="nulls keep their places",
+        ),
+        pytest.param(
+            "label:formatted-label name:string owner:process pid:pid",
+            '<row><formatted-label id="1" fmt="blit ( shader lab (77) )">'
+            '<string id="2" fmt="blit">blit</string><narrative-text id="3" fmt=" ( "> ( '
+            f"</narrative-text>{PROCESS.format(4, 5, 6)}<sentinel/></formatted-label>"
+            '<string ref="2"/><process ref="4"/><pid ref="5"/></row>',
+            [["blit ( shader lab (77) )"], ["blit"], ["shader lab (77)"], [77]],
+            [77],
+            id="what is defined within a value is known everywhere",
+        ),
+        pytest.param(
+            "label:formatted-label name:string none:process",
+            '<row><formatted-label id="1" fmt="a&lt;b&gt; &amp;amp; &quot;µ&apos;"><string id="2" '
+            'fmt="&lt;">&lt;</string></formatted-label><string ref="2"/><sentinel/></row>\n'
+            '<row><formatted-label id="3" fmt="\u00a0">\u00a0</formatted-label>'
+            '<string id="4" fmt="说">说</string><sentinel/></row>',
+            [["a<b> &amp; \"µ'", "\u00a0"], ["<", "说"], [None, None]],
+            [None, None],
+            id="entities and characters beyond ASCII",
+        ),
+    ],
+)
+def test_cells_are_values_repeats_and_nothing(
+    export: Export, columns: str, rows: str, expected: list[list[object]], pids: list[int | None]
+) -> None:
+    path = export(columns, rows)
+    assert cells(path) == expected
+    assert whole(path)[0].columns[2].pids.to_pylist() == pids
 
 
 def test_threads_have_their_own_id_and_that_of_their_process(export: Export) -> None:
@@ -106,17 +125,6 @@ def test_threads_have_their_own_id_and_that_of_their_process(export: Export) -> 
     threads = whole(path)[0].columns[0]
     assert threads.tids.to_pylist() == [42, 43, 42]
     assert threads.pids.to_pylist() == [77, 77, 77]
-
-
-def test_entities_and_characters_beyond_ascii(export: Export) -> None:
-    path = export(
-        "label:formatted-label name:string",
-        '<row><formatted-label id="1" fmt="a&lt;b&gt; &amp;amp; &quot;µ&apos;">'
-        '<string id="2" fmt="&lt;">&lt;</string></formatted-label><string ref="2"/></row>',
-        '<row><formatted-label id="3" fmt="\u00a0">\u00a0</formatted-label>'
-        '<string id="4" fmt="说">说</string></row>',
-    )
-    assert cells(path) == [["a<b> &amp; \"µ'", "\u00a0"], ["<", "说"]]
 
 
 def test_a_table_of_many_blocks_and_pieces(export: Export, monkeypatch: pytest.MonkeyPatch) -> None:
