@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -82,6 +83,13 @@ def test_values_of_all_types_are_written_as_instruments_writes_them(tmp_path: Pa
     bundle = write_bundle(tmp_path / "x.trace", [TABLE], with_document=True)
     golden = Path(__file__).parent / "goldens/many-types.xml"
     assert written(bundle) == golden.read_text(encoding="utf-8")
+
+
+def test_columns_that_are_not_surely_read_are_named_for_each_table(tmp_path: Path) -> None:
+    tables = [TABLE, replace(TABLE, schema="more-types")]
+    done = exported(write_bundle(tmp_path / "x.trace", tables, with_document=True))
+    [said] = done.warnings
+    assert said.endswith("many-types (value, fps, events), more-types (value, fps, events).")
 
 
 def test_what_cannot_be_said_is_not_said_to_be_nothing(tmp_path: Path) -> None:

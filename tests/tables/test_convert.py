@@ -74,10 +74,13 @@ def names(folder: Path) -> list[str]:
 
 
 def test_of_several_runs_each_has_a_folder(tmp_path: Path) -> None:
-    runs = {number: Run([ticks([number])], Encoder()) for number in (1, 3)}
+    tables = {number: [ticks([number]), intervals((0, 10, PYTHON))] for number in (1, 3)}
+    runs = {number: Run(own, Encoder()) for number, own in tables.items()}
     bundle = write_runs(tmp_path / "x.trace", runs)
-    unbundle(bundle, tmp_path / "out", ".parquet", lambda _: None)
-    assert names(tmp_path / "out") == ["run1/tick.parquet", "run3/tick.parquet"]
+    done = unbundle(bundle, tmp_path / "out", ".parquet", lambda _: None)
+    assert [file.relative_to(tmp_path / "out").as_posix() for file in done.files] == [
+        f"run{run}/{schema}.parquet" for run in (1, 3) for schema in ("tick", "metal-gpu-intervals")
+    ]
     assert pd.read_parquet(tmp_path / "out/run3/tick.parquet")["time"].tolist() == [3]
 
 

@@ -59,8 +59,8 @@ def require(name: str, expected: str, *said: str, **tables: str) -> pd.DataFrame
 BUFFERS = """
     start duration command_buffer process pid target clock
     200 10 2 Other 8 False gpu
-    100 10 1 App 7 True gpu
     105 30 1 App 7 True gpu
+    100 10 1 App 7 True gpu
     300 - 3 App 7 True gpu
     400 5 - Other 8 False gpu
 """

@@ -126,3 +126,10 @@ def test_of_several_the_one_that_can_be_read_is_taken_and_the_other_named(export
     [said, _] = raw.warnings
     assert said.startswith("tick (store 0) of run 1 is left out: ")
     assert "is no XML" in said
+
+
+def test_a_table_that_cannot_be_read_counts_before_one_without_rows(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "x.trace", [ticks([]), ticks([1])])
+    damage(index(bundle).tables["tick"][1])
+    with pytest.raises(InputError, match="is no XML"):
+        Tables(bundle).flat("tick")

@@ -70,13 +70,11 @@ def test_damage_is_a_warning_that_counts_the_rows(export: Export) -> None:
     assert DamagedExportWarning.__mro__[1:3] == (ExportWarning, UserWarning)
 
 
-def two(
-    node: NodeMaker, schemas: Sequence[str] = ("info", "info"), rows: Sequence[int] = (1, 1)
-) -> list[str]:
-    """Write two tables, with that many rows."""
+def tables(node: NodeMaker, *schemas: str, rows: Sequence[int] = (1, 1)) -> list[str]:
+    """Write tables at the places 4, 11 and 18, with that many rows, which hold 5, 6 and 7."""
     return [
-        node("n:uint32", *[FIVE] * rows[0], schema=schemas[0], table=4),
-        node("n:uint32", *[FIVE.replace("5", "6")] * rows[1], schema=schemas[1], table=11),
+        node("n:uint32", *[FIVE.replace("5", f"{5 + k}")] * count, schema=schema, table=4 + 7 * k)
+        for k, (schema, count) in enumerate(zip(schemas, rows, strict=True))
     ]
 
 
@@ -97,27 +95,30 @@ def two(
 def test_of_several_tables_it_must_be_clear_which_is_meant(
     document: Export, node: NodeMaker, schemas: tuple[str, str], meant: dict[str, Any], said: str
 ) -> None:
-    path = document(*two(node, schemas))
+    path = document(*tables(node, *schemas))
     with pytest.raises(InputError, match=said) as caught:
         read_table(path, **meant)
     assert "--table" in caught.value.hint
 
 
 def test_a_table_is_chosen_by_its_schema_or_place(document: Export, node: NodeMaker) -> None:
-    path = document(*two(node))
+    path = document(*tables(node, "info", "info"))
     assert read_table(path, table=4)["n"].tolist() == [5]
     assert read_table(path, "info", table=11, run=1)["n"].tolist() == [6]
-    assert read_table(document(*two(node, ("one", "two"))), "two")["n"].tolist() == [6]
+    assert read_table(document(*tables(node, "one", "two")), "two")["n"].tolist() == [6]
 
 
-@pytest.mark.parametrize(("rows", "value", "other"), [((1, 0), 5, 11), ((0, 1), 6, 4)])
-def test_the_only_table_with_rows_is_taken_and_the_other_named(
-    document: Export, node: NodeMaker, rows: tuple[int, int], value: int, other: int
+@pytest.mark.parametrize(
+    ("rows", "value", "others"), [((1, 0), 5, [11]), ((0, 1), 6, [4]), ((0, 1, 0), 6, [4, 18])]
+)
+def test_the_only_table_with_rows_is_taken_and_the_others_named(
+    document: Export, node: NodeMaker, rows: tuple[int, ...], value: int, others: list[int]
 ) -> None:
-    path = document(*two(node, rows=rows))
-    with pytest.warns(ExportWarning, match=f"run 1 table {other} has no rows") as caught:
+    path = document(*tables(node, *["info"] * len(rows), rows=rows))
+    with pytest.warns(ExportWarning) as caught:
         frame = read_table(path)
-    assert len(caught) == 1
+    said = "export.xml: of the tables of info, run 1 table {} has no rows and is left out."
+    assert [str(warning.message) for warning in caught] == [*map(said.format, others)]
     assert frame["n"].tolist() == [value]
 
 

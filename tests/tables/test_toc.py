@@ -215,11 +215,13 @@ def test_what_is_read_is_what_was_written(
 def test_what_xml_cannot_hold_is_replaced(again: Callable[..., Toc]) -> None:
     run = TocRun(
         1,
+        duration=1 / 3,  # more digits than Instruments writes
         template="a\x00b\ud800c\ufffe",
         target=Process(1, "\x1b[31m"),
         tables=(TocTable(1, "tick", {"9 odd:name": "x\x07"}),),
     )
     (read,) = again(Toc((run,))).runs
+    assert read.duration == 1 / 3
     assert read.template == "a\ufffdb\ufffdc\ufffd"
     assert read.target == Process(1, "\ufffd[31m")
     assert read.tables == (TocTable(1, "tick", {"_9_odd_name": "x\ufffd"}),)
