@@ -72,11 +72,7 @@ def columns(count: int) -> str:
         (lambda: f'{OPEN}<schema name="t">{columns(25_000)}</schema>', "more than 20000 columns"),
         (lambda: f"<{ROOT} " + " ".join(f'xmlns:a{n}="x"' for n in range(100_000)), "cut before"),
     ],
-    ids=["a bomb in a text", "in an attribute", "behind a comment", "behind a mark", "no entity",
-         "an external subset", "a parameter", "empty", "a message", "a table", "a page",
-         "a table of contents", "cut", "no header", "half a header", "a nest", "headers",
-         "a long header", "columns", "namespaces"],
-)  # fmt: skip
+)
 def test_what_is_no_export_is_refused_in_a_sentence(
     tmp_path: Path, content: Callable[[], str], words: str
 ) -> None:
@@ -119,7 +115,6 @@ def test_what_is_no_export_has_a_hint(tmp_path: Path, content: str, hint: str) -
         (lambda: "<row><string>&e;</string></row>", "not defined"),
         (lambda: f"<row>{'<a>' * 66}{'</a>' * 66}</row>", "nested more than 64 deep"),
     ],
-    ids=["a nest", "a text", "an attribute", "a row without end", "cells", "an entity", "a limit"],
 )
 def test_what_is_hostile_behind_a_row_ends_the_table_there(
     export: Export, rest: Callable[[], str], words: str
