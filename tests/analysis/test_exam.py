@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysed import MS, TARGETS, Golden, given
+from analysed import MS, TARGETS, Golden, given, table
 from stock import WIRE, Stock, frame, jitter, warnings
 from tracekit.analysis import Result, Times, analyze
 from tracekit.base import Provenance
@@ -405,6 +405,17 @@ def test_iterations_of_unequal_work_or_several_waits_are_one_loop() -> None:
                 made.wait()
                 made.spend(300)
         assert len(given(**made.tables())["iterations"]) == 40
+
+
+def test_signposts_that_repeat_are_the_iterations() -> None:
+    tables = pipelined(Stock(), 20, 4, 1_000).tables()
+    begun = tables["submissions"]["start"].to_numpy()[::4]
+    posts = table("start", *((at,) for at in begun[::-1]), unit=1, duration=20_000, target=True)
+    posts = posts.assign(subsystem="app", category="loop", name="token")
+    few, others = posts[:7].assign(name="few"), posts.assign(name="other", target=False)
+    known = given(**tables, signpost_intervals=pd.concat([few, others, posts]))["iterations"]
+    assert known["start"].tolist() == begun.tolist()
+    assert set(known["source"]) == {"signposts"}
 
 
 def test_samples_say_what_the_host_did_in_the_gaps() -> None:

@@ -8,6 +8,7 @@ import pytest
 from analysed import MS, completed, given, intervals, measured, phases, rows, table
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.result import Better
 
 
 def spanned(*names: str) -> pd.DataFrame:
@@ -36,6 +37,7 @@ def test_the_shares_sum_to_the_idle_ratio(tables: dict[str, pd.DataFrame]) -> No
     tables["spans"] = table("name start", ("readback", 20), ("compile", 35), duration=10)
     names = [name for name in METRICS if name.startswith("idle_") and name != "idle_ratio"]
     known = given(**tables)
+    assert {METRICS[name].better for name in names} == {Better.LOWER}
     shares = {name: inject(METRICS[name].measure, known) for name in names}
     assert sum(shares.values()) == pytest.approx(inject(METRICS["idle_ratio"].measure, known))
     assert {name: share for name, share in shares.items() if share} == {

@@ -96,7 +96,8 @@ def test_time_below_the_best_state_or_clock_is_reported(golden: Golden) -> None:
     window, read = phases(3 * SECOND, 4 * SECOND), clocks(1.4, 1.4, 1.4, 0.7, 0.7, 0.7, 0.7)
     [low] = downclocked((0, 1), (2, 4), phases=window, gauges=read)
     assert low.saving == 1.5 * SECOND
-    golden(*below, *alone, *held, low)
+    falling = downclocked((0, 6), gauges=clocks(1.4, 1.2, 1.0, 0.9, 0.8, 0.7))
+    golden(*below, *alone, *held, low, *falling)
 
 
 def test_a_single_low_reading_is_chance() -> None:
