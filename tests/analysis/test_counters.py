@@ -140,9 +140,8 @@ SHORT = intervals([(number * MS, 20_000) for number in range(20)])
 SHARED = intervals([(0, 20 * MS)], others=[(0, 12 * MS)])
 
 
-@pytest.mark.parametrize(
-    ("counters", "work", "reason"),
-    [
+def test_what_is_missing_is_said_with_how_to_get_it() -> None:
+    for counters, work, reason in (
         (None, WORK, "no counter samples.*--counters on"),
         (samples({}), WORK, "no counter samples.*--counters on"),
         (samples({"RT Unit Active": 0.0}), WORK, "only RT Unit Active.*--counters on"),
@@ -150,13 +149,9 @@ SHARED = intervals([(0, 20 * MS)], others=[(0, 12 * MS)])
         (samples({ALU: 1.0}), SHARED, r"device-wide, .* in 60\.0 % of the samples"),
         (samples({ALU: 50.0, "Frobs": 1.0}, count=9), WORK, r"10 samples .* ALU Limiter \(9\)"),
         (samples({ALU: 1e9, "Frobs": 1.0}), WORK, r"has 10 samples .* such as ALU Limiter \(20\)"),
-    ],
-)
-def test_what_is_missing_is_said_with_how_to_get_it(
-    counters: pd.DataFrame | None, work: pd.DataFrame, reason: str
-) -> None:
-    with pytest.raises(Unavailable, match=reason):
-        given(gpu_intervals=work, gpu_counters=counters)["counter_means"]
+    ):
+        with pytest.raises(Unavailable, match=reason):
+            given(gpu_intervals=work, gpu_counters=counters)["counter_means"]
 
 
 def test_counters_of_no_known_meaning_are_named_by_their_samples() -> None:

@@ -50,19 +50,16 @@ def test_a_state_was_held_only_if_settings_say_so(setting: str | None, *, held: 
     assert held_state(None, switches) is held
 
 
-@pytest.mark.parametrize(
-    ("known", "message"),
-    [
+def test_what_cannot_be_ranked_is_not() -> None:
+    for known, message in (
         (None, "no performance states were recorded"),
         (states((200, 10, "Minimum")), "is noted in the steady window"),
         (states((0, None, "Minimum")), "is noted in the steady window"),
         (states((0, 5, "Maximum"), (5, 5, None)), "rank is not known: no name"),
         (states((0, 5, "Turbo"), (5, 5, "Idle")), "rank is not known: Idle, Turbo"),
-    ],
-)
-def test_what_cannot_be_ranked_is_not(known: pd.DataFrame | None, message: str) -> None:
-    with pytest.raises(Unavailable, match=message):
-        below_best(known, WINDOW)
+    ):
+        with pytest.raises(Unavailable, match=message):
+            below_best(known, WINDOW)
 
 
 def test_the_highest_clock_is_that_of_the_whole_run() -> None:

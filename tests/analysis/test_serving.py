@@ -96,20 +96,17 @@ def test_steady_runs_from_the_first_to_the_last_busy_tick() -> None:
     assert (found["steady"].ticks, found["tail"].window.length) == (4, 0)
 
 
-@pytest.mark.parametrize(
-    ("limits", "good"),
-    [
+def test_goodput_counts_who_is_within_all_limits() -> None:
+    for limits, good in (
         ({"limit_ttft": 10.0}, 1),
         ({"limit_ttft": 30.0}, 3),
         ({"limit_tpot": 9.9}, 1),
         ({"limit_tpot": 10.0, "limit_ttft": 20.0}, 2),
         ({"limit_tpot": 0.0, "limit_ttft": 0.0}, 0),
-    ],
-)
-def test_goodput_counts_who_is_within_all_limits(limits: dict[str, float], good: int) -> None:
-    known = {**TABLES, "gauges": levels(**{name: [(0, v * MS)] for name, v in limits.items()})}
-    assert measured("slo_attainment", **known) == good / 5
-    assert measured("goodput", **known) == good * 1e9 / (70 * MS)
+    ):
+        known = {**TABLES, "gauges": levels(**{name: [(0, v * MS)] for name, v in limits.items()})}
+        assert measured("slo_attainment", **known) == good / 5
+        assert measured("goodput", **known) == good * 1e9 / (70 * MS)
 
 
 @pytest.mark.parametrize(("longest", "spikes"), [(9, 3), (10, 0), (9.999999, 3)])

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pandas as pd
-import pytest
 
 from analysed import Golden, table
 from tracekit.analysis.idle.gaps import (
@@ -91,9 +90,8 @@ def test_more_in_flight_is_advised_only_where_the_queue_ran_empty() -> None:
         assert advice({cause: 1}, Habits())
 
 
-@pytest.mark.parametrize(
-    ("rows", "known", "words"),
-    [
+def test_twenty_samples_of_the_busiest_thread_tell_what_the_host_did() -> None:
+    for rows, known, words in (
         ([("main", "f", 19)], False, ""),
         ([("main", "f", 20)], True, " Meanwhile, of 20 samples of main, 100.0 % in f."),
         ([("main", "", 20)], False, " Meanwhile main ran, by 20 samples; their functions have"),
@@ -103,36 +101,27 @@ def test_more_in_flight_is_advised_only_where_the_queue_ran_empty() -> None:
             True,
             " Meanwhile, of 20 samples of a, 50.0 % in f and 45.0 % in h.",
         ),
-    ],
-)
-def test_twenty_samples_of_the_busiest_thread_tell_what_the_host_did(
-    rows: list[tuple[str, str, int]], words: str, *, known: bool
-) -> None:
-    meanwhile = pd.DataFrame(rows, columns=["thread", "function", "samples"])
-    assert sampled(meanwhile) == known
-    assert host_words(meanwhile).startswith(words)
-    assert bool(host_words(meanwhile)) == bool(words)
-    assert (sampled(None), host_words(None), host_words(meanwhile[:0])) == (False, "", "")
+    ):
+        meanwhile = pd.DataFrame(rows, columns=["thread", "function", "samples"])
+        assert sampled(meanwhile) == known
+        assert host_words(meanwhile).startswith(words)
+        assert bool(host_words(meanwhile)) == bool(words)
+        assert (sampled(None), host_words(None), host_words(meanwhile[:0])) == (False, "", "")
 
 
-@pytest.mark.parametrize(
-    ("number", "weight", "tid", "at_work"),
-    [
+def test_a_thread_that_commits_nothing_is_at_work_while_starts_are_late() -> None:
+    for number, weight, tid, at_work in (
         (20, 0.51, 2, True),
         (20, 0.5, 2, False),  # half of the time in which committed work waits
         (19, 0.9, 2, False),
         (20, 0.9, 1, False),  # the thread that commits
-    ],
-)
-def test_a_thread_that_commits_nothing_is_at_work_while_starts_are_late(
-    number: int, weight: float, tid: int, *, at_work: bool
-) -> None:
-    gaps = table("start duration cause", (0, 20, "late-start"), (30, 9, "driver"), unit=1_000)
-    cells = {"target": True, "weight": round(weight * 20_000 / number)}
-    inside = [(at, tid) for at in range(number)]
-    beside = [(at + 30, 3) for at in range(number)]  # in another gap
-    every = table("time tid", *inside, *beside, unit=1_000, **cells)
-    sent = pd.DataFrame({"tid": [1, 2], "target": [True, False]})
-    assert other_thread(gaps, every, sent) == at_work
-    assert not other_thread(gaps, None, sent)
-    assert not other_thread(gaps, every, sent.drop(columns="tid"))
+    ):
+        gaps = table("start duration cause", (0, 20, "late-start"), (30, 9, "driver"), unit=1_000)
+        cells = {"target": True, "weight": round(weight * 20_000 / number)}
+        inside = [(at, tid) for at in range(number)]
+        beside = [(at + 30, 3) for at in range(number)]  # in another gap
+        every = table("time tid", *inside, *beside, unit=1_000, **cells)
+        sent = pd.DataFrame({"tid": [1, 2], "target": [True, False]})
+        assert other_thread(gaps, every, sent) == at_work
+        assert not other_thread(gaps, None, sent)
+        assert not other_thread(gaps, every, sent.drop(columns="tid"))

@@ -1,7 +1,5 @@
 """The life of each piece of work, and what went on around it, by tables; times in ms."""
 
-from typing import Literal
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -135,12 +133,8 @@ def test_the_given_tables_stay_as_they_are() -> None:
         pd.testing.assert_frame_equal(after, copied)
 
 
-Ids = list[int | None]
-
-
-@pytest.mark.parametrize(
-    ("work", "rows", "times", "best", "found"),
-    [
+def test_work_finds_the_first_or_last_time_of_its_buffer() -> None:
+    for buffers, listed, times, best, found in (
         ([7, 9], [9, 7, 9, 7, 9], [30, 12, 10, 11, 20], "min", [11, 10]),
         ([7, 9], [9, 7, 9, 7, 9], [30, 12, 10, 11, 20], "max", [12, 30]),
         ([3, 5, 3, 3], [5, 3], [50, 30], "min", [30, 50, 30, 30]),
@@ -152,15 +146,9 @@ Ids = list[int | None]
         ([1, 2], [None], [0], "max", [NEVER, NEVER]),
         ([1, 2], [], [], "max", [NEVER, NEVER]),
         ([], [1], [5], "min", []),
-    ],
-)
-def test_work_finds_the_first_or_last_time_of_its_buffer(
-    work: Ids, rows: Ids, times: list[int], best: Literal["min", "max"], found: list[int]
-) -> None:
-    frames = [
-        pd.DataFrame({"command_buffer": pd.array(ids, dtype="UInt64")}) for ids in (work, rows)
-    ]
-    assert of_buffer(*frames, np.array(times, np.int64), best).tolist() == found
+    ):
+        frames = [table("command_buffer", *((one,) for one in ids)) for ids in (buffers, listed)]
+        assert of_buffer(*frames, np.array(times, np.int64), best).tolist() == found
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "int64[pyarrow]"])

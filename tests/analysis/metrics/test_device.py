@@ -3,8 +3,6 @@
 MLX's memory is noted between phases; clock, heat and power are read by a monitor.
 """
 
-from typing import Any
-
 import pandas as pd
 import pytest
 
@@ -92,18 +90,15 @@ def test_pipelines_of_the_steady_window_are_counted(
     assert measured("steady_compiles", **tables, **known) == number
 
 
-@pytest.mark.parametrize(
-    ("clock", "known", "reason"),
-    [
+def test_pipelines_that_nobody_counts_are_no_zero() -> None:
+    for clock, known, reason in (
         ("gpu", {"compiler_activity": activity([], [120, 130])}, "2 times under its own name"),
         ("gpu", {}, "neither compiler activity"),
         ("host", {"specializations": made()}, "the workload names no pipelines"),
-    ],
-)
-def test_pipelines_that_nobody_counts_are_no_zero(clock: str, known: Any, reason: str) -> None:
-    frame = intervals([(0, 400)], clock=clock)
-    with pytest.raises(Unavailable, match=reason):
-        measured("steady_compiles", gpu_intervals=frame, phases=phases(100, 300), **known)
+    ):
+        frame = intervals([(0, 400)], clock=clock)
+        with pytest.raises(Unavailable, match=reason):
+            measured("steady_compiles", gpu_intervals=frame, phases=phases(100, 300), **known)
 
 
 def test_the_share_of_others_is_of_busy_time() -> None:

@@ -114,22 +114,17 @@ def test_the_roof_is_of_all_steady_steps() -> None:
 M3 = machine(chip="Apple M3", gpu_cores=10)
 
 
-@pytest.mark.parametrize(
-    ("flops", "of", "by_memory"),
-    [
+def test_memory_bounds_by_operations_a_byte() -> None:
+    for flops, of, by_memory in (
         (26_000_000, M1_MAX, True),  # the ridge of an M1 Max is 26.5
         (27_000_000, M1_MAX, False),
         (0, M1_MAX, None),
         (19_000_000, M3, True),  # its rate nobody states
         (21_000_000, M3, False),
-    ],
-)
-def test_memory_bounds_by_operations_a_byte(
-    flops: int, of: Provenance, *, by_memory: bool | None
-) -> None:
-    tables = {"gpu_intervals": intervals([(0, 10 * MS)]), **steady()}
-    roof = given(of, step_models=model(1_000_000, flops), **tables)["steady_roof"]
-    assert roof.by_memory is by_memory
+    ):
+        tables = {"gpu_intervals": intervals([(0, 10 * MS)]), **steady()}
+        roof = given(of, step_models=model(1_000_000, flops), **tables)["steady_roof"]
+        assert roof.by_memory is by_memory
 
 
 PERCENT = samples(

@@ -4,8 +4,6 @@
 `frequent-readback`. Times are in µs.
 """
 
-from typing import Any
-
 import pandas as pd
 import pytest
 
@@ -145,20 +143,15 @@ def test_idle_time_while_the_host_encodes_or_after_it_waited_is_the_saving(golde
     assert finding.saving / (19 * 260 * US) == pytest.approx(1, abs=0.06)
 
 
-@pytest.mark.parametrize(
-    ("tables", "limits", "step"),
-    [
+def test_waits_that_are_few_or_cost_little_are_silent() -> None:
+    for tables, limits, step in (
         (EACH_WAITS, {}, 1_000),  # one wait in a step
         (EACH_WAITS, {"limit": 0.15}, 4_000),  # waits inside of steps cost as much
         (EACH_WAITS, {"most": 3.9}, 4_000),
         (SEVERAL_AHEAD, {}, 4_000),  # several command buffers without a wait
-    ],
-)
-def test_waits_that_are_few_or_cost_little_are_silent(
-    tables: dict[str, pd.DataFrame], limits: dict[str, float], step: int
-) -> None:
-    steps = row_of_steps([step * US] * (40_000 // step))
-    assert not judged(READS, limits, **tables, steps=steps)
+    ):
+        steps = row_of_steps([step * US] * (40_000 // step))
+        assert not judged(READS, limits, **tables, steps=steps)
 
 
 def test_readbacks_are_told_by_the_workload_or_by_the_structure_of_the_loop(golden: Golden) -> None:
@@ -191,24 +184,19 @@ def test_what_came_about_in_another_way_is_silent(rule: str, rows: list[tuple[in
     assert not judged(rule, **handed_over(rows))
 
 
-@pytest.mark.parametrize(
-    ("rule", "changes", "reason"),
-    [
+def test_a_rule_abstains_where_it_cannot_know() -> None:
+    for rule, changes, reason in (
         (BUFFERS, {"command_buffer": None}, "to which command buffers"),
         (BUFFERS, {"start_latency": None}, "when work was committed is not known"),
         (ENCODERS, {"command_buffer": None}, "to which command buffers"),
         (LATE, {"start_latency": None}, "when work was committed is not known"),
         (HOST, {"start_latency": None}, "when work was committed is not known"),
         (QUEUE, {}, "both a commit and a completion"),
-    ],
-)
-def test_a_rule_abstains_where_it_cannot_know(
-    rule: str, changes: dict[str, Any], reason: str
-) -> None:
-    frame = row(40, 20)
-    known = frame.assign(**changes).astype(frame.dtypes.to_dict())
-    with pytest.raises(Unavailable, match=reason):
-        judged(rule, gpu_intervals=known)
+    ):
+        frame = row(40, 20)
+        known = frame.assign(**changes).astype(frame.dtypes.to_dict())
+        with pytest.raises(Unavailable, match=reason):
+            judged(rule, gpu_intervals=known)
 
 
 def test_readbacks_abstain_where_nobody_reports() -> None:

@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -123,21 +122,16 @@ def test_kernels_are_distinguished_where_the_trace_names_them() -> None:
         assert finding.message.endswith(said)
 
 
-@pytest.mark.parametrize(
-    ("rule", "values", "reason"),
-    [
+def test_without_its_counters_a_rule_abstains() -> None:
+    for rule, values, reason in (
         ("memory-bound", {"ALU Utilization": 20.0}, "of memory was recorded, only: ALU Util"),
         ("memory-bound", {"LLC Limiter": 85.0}, "of arithmetic was recorded.*--counters on"),
         ("compute-bound", {"F32 Limiter": 92.0}, "of memory was recorded, only: F32 Limiter"),
         ("other-limiter", {"ALU Limiter": 40.0}, "no limiter beside arithmetic and memory"),
         ("low-occupancy", {"ALU Limiter": 40.0}, "no occupancy of compute was recorded"),
-    ],
-)
-def test_without_its_counters_a_rule_abstains(
-    rule: str, values: dict[str, float], reason: str
-) -> None:
-    with pytest.raises(Unavailable, match=reason):
-        judge(rule, values)
+    ):
+        with pytest.raises(Unavailable, match=reason):
+            judge(rule, values)
 
 
 DISTANCE, RESIDENT = "roofline-distance", "cache-resident"
@@ -171,18 +165,15 @@ def test_more_than_memory_delivers_is_an_error(golden: Golden) -> None:
     golden(*steps_of(RESIDENT, 300_000_000), *little)
 
 
-@pytest.mark.parametrize(
-    ("rule", "moved", "flops", "ran"),
-    [
+def test_other_steps_pass() -> None:
+    for rule, moved, flops, ran in (
         (DISTANCE, 101_000_000, None, MS // 2),  # half of the bandwidth
         (DISTANCE, 10_000_000, 300_000_000, MS // 2),  # bound by arithmetic
         (RESIDENT, 205_000_000, None, MS // 2),  # within the error of the clock
         (RESIDENT, 6_000_000, None, 200_000),  # little and slow
         (RESIDENT, 67_000_000, None, 240_000),  # much and fast
-    ],
-)
-def test_other_steps_pass(rule: str, moved: int, flops: int | None, ran: int) -> None:
-    assert not steps_of(rule, moved, flops, ran)
+    ):
+        assert not steps_of(rule, moved, flops, ran)
 
 
 SERVED = {"requests": pd.DataFrame({"time": [MS], "request": [1]})}
@@ -190,18 +181,13 @@ CUT = {"gpu_intervals": intervals([(0, MS // 2)])}
 LOST = "does not show all of their work"
 
 
-@pytest.mark.parametrize(
-    ("rule", "moved", "flops", "others", "reason"),
-    [
+def test_what_cannot_be_judged_says_why() -> None:
+    for rule, moved, flops, others, reason in (
         (DISTANCE, 210_000_000, None, {}, "cache-resident"),
         (DISTANCE, 10_000_000, 0, {}, "how many operations a step takes"),
         (DISTANCE, 40_000_000, None, SERVED, "some prefill prompts"),
         (DISTANCE, 100_000_000, None, CUT, LOST),
         (RESIDENT, 100_000_000, None, CUT, LOST),
-    ],
-)
-def test_what_cannot_be_judged_says_why(
-    rule: str, moved: int, flops: int | None, others: dict[str, Any], reason: str
-) -> None:
-    with pytest.raises(Unavailable, match=reason):
-        steps_of(rule, moved, flops, **others)
+    ):
+        with pytest.raises(Unavailable, match=reason):
+            steps_of(rule, moved, flops, **others)

@@ -277,20 +277,15 @@ def test_a_prompt_that_stops_the_others_is_found(golden: Golden) -> None:
     golden(*prefilled(spans, [*ASKED, (10, None, None)]))  # 30 of the 80 ms from 20 on
 
 
-@pytest.mark.parametrize(
-    ("prefills", "limits", "found"),
-    [
+def test_a_prompt_alone_beside_decodes_or_in_short_pieces_stops_nobody() -> None:
+    for prefills, limits, found in (
         ([("prefill", 5, 15)], {}, False),  # alone
         ([("prefill", 60, 30)], {}, False),  # beside decodes
         ([("prefill", 30, 10), ("prefill", 45, 10)], {}, False),  # in short pieces
         ([("prefill", 30, 9), ("prefill", 45, 9)], {"stall": 1.0}, True),
         ([("prefill", 30, 9), ("prefill", 45, 9)], {"stall": 1.0, "limit": 0.5}, False),
-    ],
-)
-def test_a_prompt_alone_beside_decodes_or_in_short_pieces_stops_nobody(
-    prefills: Spans, limits: dict[str, float], *, found: bool
-) -> None:
-    assert bool(prefilled([*DECODES, *prefills], **limits)) == found
+    ):
+        assert bool(prefilled([*DECODES, *prefills], **limits)) == found
 
 
 def test_without_requests_or_spans_nothing_is_claimed() -> None:

@@ -48,24 +48,15 @@ def test_rows_without_a_process_are_said_to_be_unknown() -> None:
     assert "unknown process" in finding.message
 
 
-@pytest.mark.parametrize(
-    ("own", "others", "window", "found"),
-    [
+def test_only_what_runs_beside_the_targets_work_counts() -> None:
+    for own, others, window, found in (
         ([(0, 5), (15, 5)], [(5, 10)], None, False),  # while the target has nothing
         ([(0, 100)], [(0, 4), (1, 3)], None, False),  # overlaps count once
         ([(0, 100)], [(0, 5)], None, False),
         ([(0, 100)], [(0, 4), (95, 2)], None, True),
         ([(100, 100)], [(0, 90)], (100, 100), False),  # outside of the steady window
-    ],
-)
-def test_only_what_runs_beside_the_targets_work_counts(
-    own: list[tuple[int, int]],
-    others: list[tuple[int, int]],
-    window: tuple[int, int] | None,
-    *,
-    found: bool,
-) -> None:
-    assert bool(contended(own, others, window)) == found
+    ):
+        assert bool(contended(own, others, window)) == found
 
 
 def states(*rows: tuple[int, int, str], induced: bool = False) -> pd.DataFrame:
@@ -144,17 +135,12 @@ def test_an_equable_state_is_passed(state: str) -> None:
     assert not heated(states((0, 2, "Critical"), (2, 10, state)), phases=LATER)
 
 
-@pytest.mark.parametrize(
-    ("known", "read", "reason"),
-    [
+def test_what_is_not_known_is_not_guessed() -> None:
+    for known, read, reason in (
         (states((0, 10, "Tepid")), None, "unknown ones: Tepid"),
         (states((20, 1, "Fair")), None, "there is none"),
         (None, None, "no thermal states were recorded, and no monitor"),
         (None, levels(0).assign(time=20 * SECOND), "no reading of the thermal pressure"),
-    ],
-)
-def test_what_is_not_known_is_not_guessed(
-    known: pd.DataFrame | None, read: pd.DataFrame | None, reason: str
-) -> None:
-    with pytest.raises(Unavailable, match=reason):
-        heated(known, gauges=read)
+    ):
+        with pytest.raises(Unavailable, match=reason):
+            heated(known, gauges=read)

@@ -56,17 +56,14 @@ def test_growth_is_reported_by_second_step_and_token(golden: Golden) -> None:
     golden(*all_known, *no_tokens, *partly)
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [
+def test_what_does_not_rise_from_part_to_part_is_passed() -> None:
+    for sizes in (
         (100, 150, 100, 150, 100, 150, 100, 150),
         (100, 100, 100, 300, 300, 300, 300, 300),
         (100, 180, 120, 160, 105, 175, 130, 165),  # level noise
         (240, 220, 200, 180, 160, 140, 120, 100),
-    ],
-)
-def test_what_does_not_rise_from_part_to_part_is_passed(sizes: tuple[int, ...]) -> None:
-    assert not judge(allocated(*sizes))
+    ):
+        assert not judge(allocated(*sizes))
 
 
 @pytest.mark.parametrize(
@@ -89,17 +86,14 @@ def test_a_cache_that_grows_as_it_says_is_passed_and_resident_memory_serves_last
         assert words in finding.message
 
 
-@pytest.mark.parametrize(
-    ("sizes", "reason"),
-    [
+def test_growth_abstains_without_samples() -> None:
+    for sizes, reason in (
         (None, "neither allocated sizes"),
         (allocated(1, 2), "too short for its samples"),
         (allocated(5, own=False), "none of the 1 rows"),
-    ],
-)
-def test_growth_abstains_without_samples(sizes: Any, reason: str) -> None:
-    with pytest.raises(Unavailable, match=reason):
-        judge(sizes)
+    ):
+        with pytest.raises(Unavailable, match=reason):
+            judge(sizes)
 
 
 def sampled(sizes: Sequence[float] | np.ndarray) -> Levels:

@@ -3,8 +3,6 @@
 The steady window is from 100 to 200 ms.
 """
 
-from typing import Any
-
 import pandas as pd
 import pytest
 
@@ -61,17 +59,14 @@ def test_what_the_trace_does_not_lay_at_the_targets_door_is_a_note(golden: Golde
     golden(*found)
 
 
-@pytest.mark.parametrize(
-    "tables",
-    [
+def test_what_came_before_or_belongs_to_others_is_no_churn() -> None:
+    for tables in (
         {"compiler_activity": activity((5, 40), (99, 9), (200, 5))},
         {"compiler_activity": activity((110, 1), own=False, name="Safari")},
         {"compiler_activity": activity(), "specializations": made(10)},
         {"compiler_activity": activity(), "shaders": shaders(*SEEN[:2], SEEN[3])},
-    ],
-)
-def test_what_came_before_or_belongs_to_others_is_no_churn(tables: dict[str, pd.DataFrame]) -> None:
-    assert not judge(**tables)
+    ):
+        assert not judge(**tables)
 
 
 def test_what_the_workload_says_it_compiled_is_the_cost_and_judges_on_a_cpu(golden: Golden) -> None:
@@ -88,21 +83,16 @@ def test_what_the_workload_says_it_compiled_is_the_cost_and_judges_on_a_cpu(gold
 LATE = {"shaders": shaders((120, "sdpa", True))}
 
 
-@pytest.mark.parametrize(
-    ("clock", "tables", "reason"),
-    [
+def test_it_abstains_where_neither_source_is_there() -> None:
+    for clock, tables, reason in (
         ("gpu", {}, "graphics-compiler-activity-intervals"),
         ("gpu", LATE, "neither compiler activity"),  # a list that begins only there
         ("gpu", {**LATE, "phases": None}, "neither compiler activity"),
         ("host", {}, "on the CPU, and the workload names no pipelines"),
         ("host", {"specializations": made()}, "on the CPU, and the workload names no pipelines"),
-    ],
-)
-def test_it_abstains_where_neither_source_is_there(
-    clock: str, tables: dict[str, Any], reason: str
-) -> None:
-    with pytest.raises(Unavailable, match=reason):
-        judge(**{"gpu_intervals": intervals([(0, 200 * MS)], clock=clock), **tables})
+    ):
+        with pytest.raises(Unavailable, match=reason):
+            judge(**{"gpu_intervals": intervals([(0, 200 * MS)], clock=clock), **tables})
 
 
 KIB = 1_024
