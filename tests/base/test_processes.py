@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -81,8 +82,12 @@ def test_stop_signals_come_in_order_and_a_lifeline_before_them() -> None:
     listening.clean_up()
 
 
-def test_a_program_is_run_to_its_end() -> None:
-    ended = run(("sh", "-c", "echo out; echo err >&2; cat; exit 3"), 60, env=os.environ)
+def test_a_program_is_run_to_its_end(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\necho out; echo err >&2; cat; exit 3\n")
+    program.chmod(0o755)
+    started = partial(start_child, cwd=tmp_path)
+    ended = run(("./program",), 60, env=os.environ, start=started)
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "out\n", "err\n")
 
 

@@ -75,7 +75,11 @@ def test_a_stage_is_running_and_then_done_or_failed_and_what_others_wrote_is_kep
         assert state(recording, "record") == "running"
         recording.save_provenance(Provenance(workload="paged", end_reason="time limit", stages={}))
     assert recording.provenance().end_reason == "time limit"
-    assert state(recording, "record") == "done"
+    ended = recording.provenance().stages["record"]
+    assert (ended.state, ended.message) == ("done", "")
+    assert (
+        b'\n  "end_reason": "time limit",\n' in (recording.folder / "recording.json").read_bytes()
+    )
     with pytest.raises(ToolError), stage(recording, "export"):
         raise ToolError("xctrace said no.")
     assert state(recording, "export") == "failed"

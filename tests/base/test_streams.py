@@ -132,7 +132,12 @@ class Failing(io.StringIO):
         return -1
 
 
-def test_what_cannot_be_written_is_an_error_of_standard_output_alone() -> None:
-    assert Guarded(Failing(), error=True).write("lost") == 4
-    with pytest.raises(RecordingError, match="cannot be written: Input/output error"):
-        Guarded(Failing()).write("lost")
+def test_what_cannot_be_written_is_an_error_of_standard_output_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdout", Failing())
+    monkeypatch.setattr("sys.stderr", Failing())
+    with guarded():
+        assert sys.stderr.write("lost") == 4
+        with pytest.raises(RecordingError, match="cannot be written: Input/output error"):
+            sys.stdout.write("lost")
