@@ -12,12 +12,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.metadata import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfetto.common.query_result_iterator import QueryResultIterator
 from perfetto.trace_processor.platform import PlatformDelegate
 from perfetto.trace_processor.protos import ProtoFactory
-from playwright.sync_api import Browser, Page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 APPEND, FINALIZE, QUERY = 1, 2, 3
 _WORKER = """() => {
@@ -35,7 +37,7 @@ _WORKER = """() => {
 class TraceProcessor:
     """A trace processor that has read one trace."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: "Page") -> None:
         self._page = page
         self._protos = ProtoFactory(PlatformDelegate())
         self._asked = 0
@@ -79,7 +81,7 @@ def _is_whole(reply: Any) -> bool:
 
 
 @contextmanager
-def trace_processor(browser: Browser) -> Generator[TraceProcessor]:
+def trace_processor(browser: "Browser") -> Generator[TraceProcessor]:
     with _served(_distribution()) as address:
         page = browser.new_page()
         page.route("**/empty", lambda route: route.fulfill(content_type="text/html", body="<p>"))
