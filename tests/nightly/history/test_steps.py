@@ -91,6 +91,7 @@ BY_DIFFERENCE = {"scale": "difference", "least": 0.5}
         (level(20, 20) + level(20.24, 20), {"least": 0.01}, [20]),
         (GAPS, {}, [24]),  # what is no number, or has no ratio, is a gap and is counted
         ([0.0] * 10 + [1.0] * 4, BY_DIFFERENCE, [10]),
+        ([0.0] * 10 + [0.5] * 4, BY_DIFFERENCE, [10]),  # by exactly as much as matters
         ([0.0] * 10 + [-1.0] * 4, BY_DIFFERENCE, [10]),
         ([0.0] * 10 + [1.0] * 4, {}, []),
         ([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0], BY_DIFFERENCE, []),
@@ -276,7 +277,7 @@ def test_nights_that_differ_more_than_their_pairs_show_are_less_certain() -> Non
     assert variance(chain([0.0] * 8, 0.001)) < 1e-4
     scattered = chain([0.03, -0.03] * 4, 0.001)
     assert variance(scattered) > 8 * 0.02**2
-    assert variance(scattered[:3]) < 1e-5, "of three nothing is known"
+    assert variance(chain([0.03, 0.0, -0.03], 0.001)) < 1e-5, "of three nothing is known"
     without = [*chain([0.0] * 3), point(3, 0.5, "c3", "c4", None)]
     assert variance(without) > 0.9**2, "a change without an interval says next to nothing"
 

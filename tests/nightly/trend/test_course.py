@@ -147,9 +147,9 @@ def test_changes_days_and_costs_in_words() -> None:
     assert courses.direction(0.1, "neither") == "changed"
     assert courses.day("2026-11-20T23:30:00-02:00") == "21 Nov 2026", "days are those of UTC"
     assert courses.days_of("1970-01-02T12:00:00+00:00") == 1.5
-    then = ("2026-11-19T08:00", "2026-11-21T00:00", "2026-12-20T08:00")
+    then = ("2026-11-19T08:00", "2026-11-20T08:00", "2026-11-21T00:00", "2026-12-20T08:00")
     words = [courses.ago("2026-11-20T02:30:00+00:00", now) for now in then]
-    assert words == ["today", "yesterday", "30 days ago"]
+    assert words == ["today", "today", "yesterday", "30 days ago"]
     costs = (None, Overhead(0.021, 0.006), Overhead(0.05), Overhead(reason="no."), Overhead())
     assert [courses.cost_of(cost) for cost in costs] == [
         "",

@@ -72,7 +72,7 @@ def test_nights_are_asked_for_by_what_they_are(store: Store) -> None:
 def test_a_night_is_named_by_id_beginning_folder_or_latest(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no night 'latest'"):
         store.night("latest")
-    for day in (12, 1, 2, 3, 4, 5, 6):
+    for day in (12, 11, 1, 2, 3, 4, 5, 6):
         store.append(night_of(day))
     save(tmp_path / "night.json", night_of(1))
     for name in ("latest", "2026-03-12"):
@@ -81,6 +81,8 @@ def test_a_night_is_named_by_id_beginning_folder_or_latest(store: Store, tmp_pat
         assert store.night(name) == night_of(1)
     with pytest.raises(UsageError, match=r"Several nights begin with '2026-03-0': .*, …"):
         store.night("2026-03-0")
+    with pytest.raises(UsageError, match="Several nights begin with '2026-03-1'"):
+        store.night("2026-03-1")
     for name in ("2026-04", "", "%", "_026-03-12", "no/such/folder"):
         with pytest.raises(UsageError, match="The history has no night"):
             store.night(name)
@@ -318,6 +320,7 @@ def test_a_night_whose_process_was_killed_failed_unless_it_had_found_a_regressio
     cut = cut_short(begun)
     assert (cut.partial, cut.outcome) == (True, Outcome.REGRESSION)
     assert "killed, or the machine went down" in cut.reason
+    assert cut_short(replace(begun, outcome=Outcome.OK)).partial, "it was judged, and not ended"
     good = replace(begun, entries=(entry_of(outcome=None),))
     assert cut_short(good).outcome is Outcome.FAILED
     assert cut_short(night_of(1)) == night_of(1), "one that ended is as it was"
