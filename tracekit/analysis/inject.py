@@ -53,14 +53,15 @@ def inject(
     judges_damage = REMARKS in asked_tables(function)
     lost: Callable[[str], str] = getattr(tables, "lost", lambda _: "")  # what `Given` knows
     for name, parameter in _tables(function):
-        why = "" if judges_damage else lost(name)
-        if why:
+        if not judges_damage and (why := lost(name)):
             raise Unavailable(why)
         arguments[name] = None
         optional = type(None) in get_args(parameter.annotation)
         try:
             arguments[name] = tables[name]
         except KeyError as missing:
+            if missing.args != (name,) and not isinstance(missing, TracekitError):
+                raise  # what makes the table is broken
             if not optional:
                 raise Unavailable(absence(name, tables)) from missing
         except Unavailable:

@@ -172,9 +172,8 @@ def loop_of(
         starts, ends = spans(iterations)
         start, end, paced = int(starts.min()), int(ends.max()), ""
         if timeline is not None:
-            shown = _shown(commits, present_requests, start, end)
-            asked = _host(None, None, cpu_profile)
-            paced = _paced(starts, timeline, asked, shows=shown >= len(starts) // 2)
+            shows = _shown(commits, present_requests, start, end) >= len(starts) // 2
+            paced = _paced(starts, timeline, _host(None, None, cpu_profile), shows=shows)
         found = Loop(start, end, f"the loop of {len(starts):,} iterations", paced)
     if found.length == 0:
         raise Unavailable(f"{found.name} has no length.")
@@ -209,16 +208,17 @@ def _paced(starts: Times, timeline: pd.DataFrame, asked: IntervalSet, *, shows: 
     shrinks as the work grows where something outside paces; where the host prepares the next
     iteration meanwhile it does not. A rest in which the host is seen at work is none.
     """
+    if len(starts) <= FEWEST:
+        return ""
     at = timeline["started"].to_numpy(dtype=np.int64)
     sums = np.concatenate(([0], np.cumsum(timeline["busy"].to_numpy(dtype=np.int64))))
     bounds = np.searchsorted(at, starts)
     work, periods = np.diff(sums[bounds]), np.diff(starts)
     reported = np.minimum(_reported(timeline, starts[:-1], starts[1:]), starts[1:])
     rest = starts[1:] - reported
-    usual = float(np.median(periods)) if periods.size else 0.0
-    near = np.abs(periods - usual) <= _OUTSIDE * max(
-        float(np.median(np.abs(periods - usual))), _EVEN * usual
-    )
+    usual = float(np.median(periods))
+    away = np.abs(periods - usual)
+    near = away <= _OUTSIDE * max(float(np.median(away)), _EVEN * usual)
     work, rest, periods = (each[near] for each in (work, rest, periods))
     if periods.size < FEWEST or float(np.median(rest)) < _FREE * usual:
         return ""

@@ -26,7 +26,8 @@ def made(*times: int) -> pd.DataFrame:
 
 
 def encoders(*starts: int, target: bool = True) -> pd.DataFrame:
-    return table("start", *((start,) for start in starts), unit=1, duration=1, target=target)
+    cells = {"duration": 1, "command_buffer": 1, "target": target}
+    return table("start", *((start,) for start in starts), unit=1, **cells)
 
 
 def spread(count: int, **columns: object) -> pd.DataFrame:

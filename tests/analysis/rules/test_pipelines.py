@@ -104,7 +104,7 @@ def spills(*rows: tuple[int, int | None, int], target: bool = True) -> pd.DataFr
 
 
 def labelled(**labels: int) -> pd.DataFrame:
-    return table("label encoder", *labels.items())
+    return table("label encoder", *labels.items(), start=0, duration=1, command_buffer=1)
 
 
 def spilled(
