@@ -23,8 +23,6 @@ HUGE = {"gpu-counter-value", "kdebug", "metal-object-label"}
 
 
 class Noting(Mapping[str, pd.DataFrame]):
-    """Tables without rows, which note what is asked for."""
-
     def __init__(self) -> None:
         self.asked: set[str] = set()
 

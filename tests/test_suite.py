@@ -35,7 +35,6 @@ TESTS = """
 
 @pytest.fixture
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Some tests, and the plugin of tiers."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "harness"))
     pytester.makeconftest('pytest_plugins = ["tiers"]')
     pytester.makeini("[pytest]\nmarkers =\n  processes\n  emulator\n  campaign\n")

@@ -41,7 +41,6 @@ class Program:
     wires: bool
 
     def run(self) -> Stock:
-        """Return what is recorded of it."""
         made, ends = Stock(switch=self.switch, launch=self.launch), list[float]()
         for number in range(self.iterations):
             if self.allocates:

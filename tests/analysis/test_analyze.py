@@ -54,7 +54,6 @@ def test_a_mistyped_setting_is_said(settings: dict[str, dict[str, object]], mess
 
 
 def broken(gpu_intervals: pd.DataFrame) -> Iterator[Finding]:
-    """A rule with a bug."""
     yield Finding("broken", Severity.NOTE, str(1 / (len(gpu_intervals) - 1)), "")
 
 
@@ -64,7 +63,6 @@ vars(BROKEN)["judge"] = broken  # where a rule keeps the function that it has lo
 
 @metric("count")
 def never_whole(gpu_intervals: pd.DataFrame) -> float:
-    """A metric with a bug."""
     return 1 / (len(gpu_intervals) - 1)
 
 

@@ -463,7 +463,6 @@ def window_server(tables: Tables) -> Tables:
 
 
 def ids_alike(tables: Tables) -> Tables:
-    """Give all command buffers one id, as real traces do."""
     named = [name for name, rows in tables.items() if "command_buffer" in rows]
     changed = {
         name: tables[name].assign(command_buffer=pd.array([1] * len(tables[name]), dtype="UInt64"))
@@ -474,7 +473,6 @@ def ids_alike(tables: Tables) -> Tables:
 
 
 def second_channel(tables: Tables) -> Tables:
-    """Let every tenth interval run on another channel."""
     work = tables["gpu_intervals"].copy()
     work.loc[work.index[::10], "channel"] = "Blit"
     return {**tables, "gpu_intervals": work}

@@ -53,8 +53,6 @@ def test_an_unknown_threshold_is_named_with_the_known_ones() -> None:
 
 
 class Unreadable(dict[str, pd.DataFrame]):
-    """Tables of which one cannot be read."""
-
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name == "a":
             raise InputError("a.xml holds 2 tables.")
@@ -72,14 +70,12 @@ OURS = Provenance(targets=TARGETS)
 
 
 def doubled(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> pd.DataFrame:
-    """Make a table of other tables."""
     if gpu_intervals.empty:
         raise Unavailable("there is nothing to double.")
     return pd.concat([gpu_intervals] * 2 * len(targets))
 
 
 def quadrupled(doubled: pd.DataFrame, steps: pd.DataFrame | None) -> pd.DataFrame:
-    """Make a table of one that is made itself."""
     assert steps is None
     return pd.concat([doubled] * 2)
 

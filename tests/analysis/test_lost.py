@@ -81,7 +81,6 @@ OF_TABLES = sorted(set(RULES) - {"schema-drift", "trace-overhead"})
     ],
 )
 def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    """A good recording of each kind."""
     return whole(KINDS[request.param], tmp_path_factory.mktemp("good") / "run")
 
 

@@ -12,7 +12,6 @@ M4_MAX = ("chip", "--name", "Apple M4 Max", "--gpu-cores", "40")
 
 
 def rows(text: str) -> dict[str, list[str]]:
-    """Return the rest of each line by its first cell."""
     lines = [line.split("\t") for line in text.splitlines()]
     return {name.strip(): rest for name, *rest in lines}
 

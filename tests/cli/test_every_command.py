@@ -66,7 +66,6 @@ def unharmed(name: str, world: World) -> Iterator[None]:
 
 
 def told(ran: Any) -> str:
-    """Return the error of a command, which is a sentence or two and a hint."""
     assert "Traceback" not in ran.err
     assert "bug of tracekit" not in ran.err
     errors = [line for line in ran.err.splitlines() if line.startswith("error: ")]
@@ -122,7 +121,6 @@ def test_a_closed_pipe_is_neither_a_regression_nor_a_bug(
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Let no file take a byte more, as on a disk that is full."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     # Python would leave the bytecode of what it imports now cut off, for every process after it.

@@ -121,7 +121,6 @@ def test_in_github_actions_it_annotates_and_summarises_by_itself(
 
 @pytest.fixture
 def runs(imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """One small trace, analyzed, under two names."""
     pipeline.analyze(Recording(imported))
     other = tmp_path / "other"
     shutil.copytree(imported, other)
@@ -130,7 +129,6 @@ def runs(imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tup
 
 
 def slower(run: Path, metric: str, value: float) -> None:
-    """Change a metric that a run's result holds."""
     result = json.loads((run / "result.json").read_bytes())
     [changed] = [each for each in result["metrics"] if each["name"] == metric]
     changed["value"] = value

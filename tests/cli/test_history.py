@@ -29,7 +29,6 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def history(tracekit: Any, file: Path) -> Any:
-    """Run a command on that history."""
     return lambda *words: tracekit(*words, "--history", file)
 
 

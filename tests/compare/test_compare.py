@@ -48,7 +48,6 @@ def having(run: Sample, *metrics: Measurement) -> Sample:
 def only(
     name: str, unit: str, *values: float | None, better: Better = Better.LOWER, reason: str = ""
 ) -> list[Sample]:
-    """Make runs without tables that know one metric."""
     run = replace(sample_of([1000]), tables=None)
     return [having(run, Measurement(name, value, unit, better, reason)) for value in values]
 
@@ -289,7 +288,6 @@ def test_what_is_no_comparison_is_refused(words: str) -> None:
 
 @pytest.fixture
 def runs(imported: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """One small trace, analyzed, under two names."""
     pipeline.analyze(Recording(imported))
     other = tmp_path / "other"
     shutil.copytree(imported, other)
@@ -298,7 +296,6 @@ def runs(imported: Path, tmp_path: Path) -> tuple[Path, Path]:
 
 
 def changed(run: Path, **provenance: Any) -> None:
-    """Change what a run's result says of where it comes from."""
     result = json.loads((run / "result.json").read_bytes())
     result["provenance"] |= provenance
     save(run / "result.json", result)

@@ -16,8 +16,6 @@ TIMES = [1000] * 200
 
 
 class Broken(dict[str, pd.DataFrame]):
-    """Tables of which one cannot be read."""
-
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name == "process_samples":
             raise InputError("it is damaged.")

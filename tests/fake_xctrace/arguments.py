@@ -21,8 +21,6 @@ class RefusalError(Exception):
 
 @dataclass
 class Arguments:
-    """The options of one recording."""
-
     values: dict[str, str] = field(default_factory=dict)
     instruments: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
@@ -31,7 +29,6 @@ class Arguments:
 
     @property
     def template(self) -> str:
-        """Return the template's name, as the first line and the TOC state it."""
         return Path(self.values.get("--template", "Blank")).name.removesuffix(".tracetemplate")
 
     @property

@@ -108,7 +108,6 @@ os-version="26.3.1 (25D2128)" uuid="00000000-0000-0000-0000-000000000000"/>
 
 
 def table(state: dict[str, Any], schema: str, place: int) -> str | None:
-    """Return a table's export; None if there is none."""
     numbers = [n for n, (name, _) in enumerate(_TABLES, 1) if name == schema]
     if not numbers or place > len(numbers):
         return None
@@ -166,7 +165,6 @@ def _escape(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Write an attribute's value for XML, in its quotes."""
     escaped = _escape(text).replace('"', "&quot;").replace("\n", "&#10;")
     return f'"{escaped}"'
 
@@ -178,7 +176,6 @@ class Encoder:
         self._ids: dict[Cell, int] = {}
 
     def encode(self, cell: Cell | None) -> str:
-        """Return the element of one cell."""
         if cell is None:
             return "<sentinel/>"
         if cell in self._ids:

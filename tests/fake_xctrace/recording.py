@@ -48,7 +48,6 @@ class Recording:
         self.issues = [tuple(issue) for issue in scenario.get("issues", [])]
 
     def run(self) -> int:
-        """Record, and return the exit code."""
         signal.signal(signal.SIGINT, self._interrupt)
         # A handler, not SIG_IGN, which the program that is launched would inherit.
         signal.signal(signal.SIGTERM, lambda *_: None)

@@ -15,7 +15,6 @@ class Scenario:
         self._keys: dict[str, Any] = json.loads(self._path.read_text()) if self._path else {}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return what the scenario says of `key`."""
         return self._keys.get(key, default)
 
     def note(self, line: str) -> None:

@@ -32,8 +32,6 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.fixture
 def call(scenario: Scenario) -> Call:
-    """Run a command line to its end, within 20 seconds."""
-
     def run(*argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         pipes = {"input": stdin, "capture_output": True, "text": True}
         return subprocess.run(argv, **pipes, timeout=20, check=False)

@@ -9,7 +9,6 @@ import psutil
 
 
 def running() -> frozenset[psutil.Process]:
-    """Return all descendants of this process."""
     return frozenset(psutil.Process().children(recursive=True))
 
 

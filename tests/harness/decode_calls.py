@@ -29,8 +29,6 @@ BOUNDS = {getattr(mx, name): bound for name, bound in tolerances.BOUNDS.items()}
 
 @dataclass(frozen=True)
 class Case:
-    """A specialization, and the lengths it is run on."""
-
     dtype: mx.Dtype
     head_dim: int
     block_size: int
@@ -99,7 +97,6 @@ def run(
     order: Order,
     changes: Mapping[str, Array] | None = None,
 ) -> tuple[NDArray[np.float64], Statistics]:
-    """Run a call's kernels; return the result, and what the first of them did."""
     problem = drawn(case)
     rows = (problem.batch, problem.q_heads, how.partitions)
     out = numpy_of(mx.full(problem.q.shape, mx.nan, problem.dtype))

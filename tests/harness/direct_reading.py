@@ -28,7 +28,6 @@ def read_exported(path: Path) -> pd.DataFrame:
 
 
 def written_out(frame: pd.DataFrame, symbols: Symbols) -> pd.DataFrame:
-    """Return a table with whole stacks in place of their numbers."""
     known = list(_stacks(symbols))
     numbered = [name for name in frame.columns if str(name).endswith(".stack")]
     return frame.assign(

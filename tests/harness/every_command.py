@@ -112,7 +112,6 @@ class World:
 
     @property
     def out(self) -> Path:
-        """Where outputs go."""
         return self.folder / "out"
 
     def places(self) -> dict[str, Path]:
@@ -151,7 +150,6 @@ class World:
 
 
 def make_world(folder: Path) -> World:
-    """Make one of each kind of input."""
     world = World(folder)
     world.out.mkdir(parents=True)
     place = world.places()
@@ -177,7 +175,6 @@ def make_world(folder: Path) -> World:
 
 
 def copied(world: World, folder: Path) -> World:
-    """Return a copy of a world."""
     shutil.copytree(world.folder, folder, symlinks=True)
     return World(folder)
 

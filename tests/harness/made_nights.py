@@ -42,8 +42,6 @@ _FOLLOWED = (
 
 @dataclass(frozen=True)
 class Made:
-    """What `render_trend` takes."""
-
     series: list[Series]
     nights: list[Night]
     accepted: list[Accepted]

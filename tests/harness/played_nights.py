@@ -143,7 +143,6 @@ class Played:
 def _ready(
     capture: Capture, plan: NightPlan, folder: Path, *, deadline: float
 ) -> Generator[Prepared]:
-    """Check both sides out; nothing is started."""
     bounds = Bounds(None, deadline=deadline)  # type: ignore[arg-type]
     candidate = candidate_of(capture, plan)
     with reference_of(capture, plan, candidate, bounds) as reference:

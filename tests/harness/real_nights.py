@@ -81,7 +81,6 @@ class Nights:
         return self.top / "bench" / "nights"
 
     def documents(self) -> list[Night]:
-        """Return what lies in the folders of nights, oldest first."""
         found = sorted(self.output.glob("*/night.json"))
         return [msgspec.json.decode(one.read_bytes(), type=Night) for one in found]
 
@@ -111,7 +110,6 @@ class Nights:
 
 
 def repository(top: Path) -> Nights:
-    """Make a repository with the workload and a plan, both committed."""
     (top / "workloads").mkdir(parents=True)
     (top / "workloads" / "nap.py").write_text(WORK)
     (top / ".gitignore").write_text("__pycache__/\nbench/\n")

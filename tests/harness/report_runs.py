@@ -19,8 +19,6 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Run:
-    """What `render` takes."""
-
     result: Result
     tables: Mapping[str, pd.DataFrame]
 
@@ -30,7 +28,6 @@ class Run:
 
 @cache
 def bare() -> Run:
-    """A result of which nothing is known, and no tables."""
     return Run(Result(Provenance()), {})
 
 

@@ -19,7 +19,6 @@ _TICKS = [Col("time", "Time", "XRSampleTimestampTypeID", TIME)]
 
 
 def intervals(*rows: tuple[int, int, Process], **attributes: Any) -> Table:
-    """Return metal-gpu-intervals of rows of start, duration and process."""
     cells = [
         (start, duration, "Compute", 1, "Active", process, 100 + number, 200 + number)
         for number, (start, duration, process) in enumerate(rows)

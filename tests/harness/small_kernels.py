@@ -22,7 +22,6 @@ EMULATED = [
 
 
 def emulated(test: Any) -> Any:
-    """Give one test these marks."""
     return EMULATED[0](EMULATED[1](test))
 
 
@@ -55,7 +54,6 @@ def run(
     checked: bool = False,
     **options: Any,
 ) -> Statistics:
-    """Compile such a kernel and run it over `threads` threads."""
     program = compiled(body, parameters, checked=checked, **options)
     sizes = {"grid": (threads, 1, 1), "threadgroup": (threadgroup, 1, 1)}
     return program.run(buffers, order=order, **sizes)

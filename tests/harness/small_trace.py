@@ -26,5 +26,4 @@ STEP = 9_900 * MICROSECOND  # what the kernels of a step take
 
 
 def made(**changes: Any) -> Facts:
-    """Let the small program run, with changes to its setup."""
     return Facts(simulate(replace(SETUP, **changes)))

@@ -58,7 +58,6 @@ class Stock:
         self.rows.setdefault(table, []).append({**row, **_OWN, **cells})
 
     def spend(self, time: float) -> None:
-        """Let the host do something else."""
         self.now += time
 
     def buffer(

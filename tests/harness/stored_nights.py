@@ -75,7 +75,6 @@ def entry_of(
 def night_of(
     day: int = 1, entries: Sequence[Entry] = (entry_of(),), *, tail: str = "abcd", **more: Any
 ) -> Night:
-    """Make the night of a day of March 2026."""
     name, day_of = f"2026-03-{day:02d}T02-30-00-{tail}", f"2026-03-{day:02d}T02"
     made = Night(
         name, "nightly", "mini", f"{day_of}:30:00.000+00:00", "d1", ENVIRONMENT,
@@ -118,7 +117,6 @@ def cut_at(engine: Engine, number: int) -> Generator[list[str]]:
 
 
 def two_nights(store: Store) -> None:
-    """Store a night without a change, and one with a regression."""
     pairs = [pair_of(number) for number in range(1, 8)]
     fine = judged_of(outcome=Outcome.OK, change=0.01, low=-0.01, high=0.02)
     entry = entry_of(pairs=pairs, judged=[fine], outcome=Outcome.OK)

@@ -42,7 +42,6 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how to have a failure again."""
     if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
         seed = _seed(terminalreporter.config)
         terminalreporter.line(f"The same order and surroundings: --randomly-seed={seed}")

@@ -95,7 +95,6 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is in no tier that is asked for."""
     for item in items:
         item.stash[_TIER] = tier_of(item)
     asked = set(config.option.tier or ["default"])
@@ -110,7 +109,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Fail a test of the default tier that starts processes."""
     global _is_default_test_running  # noqa: PLW0603  an audit hook knows no test
     _started.clear()
     _is_default_test_running = item.stash[_TIER] == "default"
@@ -135,7 +133,6 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was left out, and how to run it."""
     left_out = terminalreporter.config.stash[_LEFT_OUT]
     if left_out and not terminalreporter.config.option.tier:
         tiers = ", ".join(f"{left_out[tier]} {tier}" for tier in TIERS if left_out[tier])

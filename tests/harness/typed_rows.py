@@ -23,5 +23,4 @@ def frame(table: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def frames(**tables: Iterable[Mapping[str, Any]]) -> dict[str, pd.DataFrame]:
-    """Make several tables by their names."""
     return {name: frame(name, rows) for name, rows in tables.items()}

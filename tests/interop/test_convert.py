@@ -38,7 +38,6 @@ load-addr="0x1" path="/usr/lib/libm.dylib"/></frame><frame id="11" name="main" a
 
 @pytest.fixture
 def run(tracekit: Any, tmp_path: Path, intervals_xml: Callable[..., str]) -> Path:
-    """Import two exports as a run."""
     (tmp_path / "gpu.xml").write_text(intervals_xml([(0, 10, 7, "a"), (20, 10, 7, "b")]))
     (tmp_path / "cpu.xml").write_text(STACKS)
     folder = tmp_path / "run"

@@ -25,8 +25,6 @@ UUID = "4203018E-580F-C1B5-9525-B745CECA79EB"
 
 
 def mac(**printed: bytes) -> Machine:
-    """Return a Mac whose commands print this, by their names."""
-
     def said(command: tuple[str, ...], patience: float) -> bytes:
         assert patience > 0
         return printed.get(command[0].rpartition("/")[2], b"")
@@ -92,7 +90,6 @@ def test_no_host_is_named(tmp_path: Path) -> None:
 
 
 def registered(name: str = UUID) -> bytes:
-    """Return what ioreg prints of a Mac of that UUID."""
     return plistlib.dumps([{"IOPlatformUUID": name, "model": b"Mac15,9"}])
 
 

@@ -79,7 +79,6 @@ class Mac:
         self.found = {"macmon": str(program)} if program else {}
 
     def answer(self, command: tuple[str, ...], patience: float) -> bytes:
-        """Answer as pmset and ioreg do."""
         assert patience > 0
         if command == PMSET_COMMAND:
             return b"Currently in use:\n lowpowermode         0\n"

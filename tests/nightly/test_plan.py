@@ -89,7 +89,6 @@ def test_every_key_becomes_what_it_says(plan_of: Plan, plan_file: Path, golden: 
 
 
 def listed(value: Any, within: str = "") -> str:
-    """Return nested values, a line each behind all of its keys."""
     if isinstance(value, dict | list | tuple) and value:
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         return "".join(listed(inner, f"{within} {key}".strip()) for key, inner in pairs)

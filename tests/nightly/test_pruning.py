@@ -79,7 +79,6 @@ def make_run(
 
 
 def make_night(folder: Path, age: float, *, ended: bool = True) -> Path:
-    """Make a night's folder; runs of it go below."""
     folder.mkdir(parents=True)
     end = days_ago(age - 0.1) if ended else ""
     document = {"id": folder.name, "plan": "paged", "started": days_ago(age), "ended": end}
@@ -89,7 +88,6 @@ def make_night(folder: Path, age: float, *, ended: bool = True) -> Path:
 
 @pytest.fixture
 def real_run(imported: Path) -> Recording:
-    """A run that was imported and analyzed, with a bundle beside it."""
     recording = Recording(imported)
     analyze(recording)
     recording.bundle.mkdir()

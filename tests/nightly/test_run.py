@@ -54,7 +54,6 @@ def worse(night: Night) -> str:
 
 
 def named(reason: str) -> set[str]:
-    """Return the ranges of commits that a reason names."""
     return set(re.findall(r" in (\w+\.\.\w+)", reason))
 
 
@@ -225,8 +224,6 @@ def test_the_night_before_is_the_last_one_that_was_measured(played: Played) -> N
 
 
 def interrupted(played: Played, words: str, cost: float) -> Night:
-    """Run a night until something is heard, and interrupt it there."""
-
     def interrupt(told: str) -> None:
         if told == words:
             raise KeyboardInterrupt
@@ -262,10 +259,13 @@ def test_a_night_that_is_interrupted_keeps_what_it_has(played: Played) -> None:
 
 
 def test_a_reference_that_is_gone_is_a_failure_of_its_capture(played: Played) -> None:
-    played.begin('revision = "gone"')
+    played.begin('revision = "gone"\n[nightly.capture.parameters]\nslow = 2')
+    work = played.top / "own" / "costly.py"
+    work.write_text(work.read_text().replace("costly()", "costly(slow: int = 1)"))
     night = played.night()
     assert night.outcome is Outcome.FAILED
     assert "has no revision 'gone'" in night.reason
+    assert night.entries[0].candidate.parameters == {"slow": 2}
 
 
 def test_a_machine_that_is_not_fit_is_waited_for(played: Played) -> None:
@@ -312,6 +312,7 @@ def test_a_night_is_measured_traced_kept_and_drawn(tmp_path: Path) -> None:
     night = run_night(plan, progress=heard.append)
 
     assert (night.outcome, night.partial, night.machine) == (Outcome.FAILED, False, "mini")
+    assert night.digest == plan.digest
     assert {"chip", "python", "tracekit", "os_build"} <= set(night.environment)
     assert night.environment["recorder"] == "host"
     assert {"nap: pair 1 of 1", "nap: traced capture 1 of 1"} <= set(heard)

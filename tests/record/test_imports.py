@@ -29,7 +29,6 @@ OURS, OTHER = (4711, "python3"), (420, "WindowServer")
 
 @pytest.fixture
 def exports(tmp_path: Path, toc_xml: Xml, intervals_xml: Xml) -> Path:
-    """A folder with a TOC and a table of two processes."""
     folder = tmp_path / "exports"
     folder.mkdir()
     (folder / "mine_toc.xml").write_text(toc_xml())

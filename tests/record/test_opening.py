@@ -16,8 +16,6 @@ Make = Callable[..., Recording]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Make a run's folder that holds what is named."""
-
     def folder(*names: str, pruned: bool = False) -> Recording:
         recording = Recording(tmp_path / "a run")
         recording.folder.mkdir()

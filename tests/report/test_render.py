@@ -108,7 +108,6 @@ def test_evidence_carries_its_window_for_the_timeline() -> None:
 
 
 def spoiled(word: str) -> Any:
-    """Return a run of which every string is this one."""
     row = {"start": 5, "duration": 5, "channel": word, "label": word, "process": word}
     provenance = Provenance(
         **dict.fromkeys(("workload", "created", "recorder"), word),

@@ -25,7 +25,6 @@ LONG = [10**9, 2 * 10**9, 1_204_518_400, 59_999_999_999, 3_600 * 10**9, -1_500_0
 
 @pytest.fixture(scope="module")
 def script(browser: Any) -> Iterator[Any]:
-    """Run an expression with the functions of some files of the script."""
     context = browser.new_context()
     page = context.new_page()
 

@@ -26,8 +26,6 @@ def node() -> Callable[..., str]:
 
 @pytest.fixture
 def document(tmp_path: Path) -> Callable[..., Path]:
-    """Write nodes into a file that is whole."""
-
     def make(*nodes: str, name: str = "export.xml") -> Path:
         path = tmp_path / name
         head, end = '<?xml version="1.0"?>\n<trace-query-result>\n', "</trace-query-result>\n"
@@ -39,8 +37,6 @@ def document(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def export(document: Callable[..., Path]) -> Callable[..., Path]:
-    """Write an export with one table."""
-
     def make(columns: str, *rows: str, schema: str = "table", name: str = "export.xml") -> Path:
         return document(node_text(columns, *rows, schema=schema), name=name)
 

@@ -37,7 +37,6 @@ def exported(bundle: Path, folder: str = "out", choose: Choose = frozenset) -> E
 
 
 def names(done: Exported) -> list[str]:
-    """Return the names of what was written; nothing else is there."""
     found = [file.name for file in done.files]
     assert sorted(found) == sorted(file.name for file in done.files[0].parent.iterdir())
     return found

@@ -63,7 +63,6 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """List the files that are hashed."""
     files: list[str] = []
     digest = caching.digest
 
@@ -233,7 +232,6 @@ def test_an_export_that_changes_meanwhile_is_not_kept(
 
 
 def bundle_of(folder: Path, start: int = 0, process: Process = SERVER) -> Stored:
-    """Write a bundle; return its table of GPU intervals."""
     bundle = write_bundle(folder, [intervals((10, 5, PYTHON), (start, 10, process)), ticks([1, 2])])
     [listed] = index(bundle).tables[GPU]
     assert isinstance(listed.ref, Stored)

@@ -137,7 +137,6 @@ def piece(cells: dict[str, pa.Array]) -> Node:
 
 
 def cut(node: Node, rows: int) -> Iterator[Node]:
-    """Cut a piece into pieces of a few rows."""
     for begin in range(0, max(node.rows, 1), rows):
         columns = [replace(part, cells=part.cells.slice(begin, rows)) for part in node.columns]
         yield replace(node, columns=tuple(columns), rows=len(columns[0].cells))

@@ -97,7 +97,6 @@ class Oracle:
         return int(self.inner(owner, "pid").text or "")
 
     def frames(self, stack: ET.Element) -> list[tuple[str | None, int]]:
-        """Return the names and addresses of a stack's frames, whatever its shape."""
         parts = [self.resolved(part) for part in stack]
         if frames := [part for part in parts if part.tag == "frame"]:
             return [(frame.get("name"), int(frame.get("addr", ""), 16)) for frame in frames]

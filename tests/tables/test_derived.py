@@ -280,12 +280,14 @@ def test_counters_are_summed_up_by_name_and_device() -> None:
         GPU Bandwidth | M1 | 2 | 2.0 | 1.0 | 3.0 | False | - | Bytes a second.
         ALU Limiter | M1 | 0 | - | - | - | True | percent | -
         ALU Limiter | M2 | 1 | 8.0 | 8.0 | 8.0 | True | percent | -""",
+        "2 counters have several rows in gpu_counter_infos, and take none of them",
         gpu_counters=f"""{COUNTERS.strip()}
         5 | GPU Bandwidth | 1.0 | M1 | False | gpu
         6 | GPU Bandwidth | 3.0 | M1 | False | gpu
         5 | ALU Limiter | - | M1 | True | gpu
         5 | ALU Limiter | 8.0 | M2 | True | gpu""",
-        gpu_counter_infos="time | name | description\n0 | GPU Bandwidth | Bytes a second.",
+        gpu_counter_infos="time | name | description\n0 | GPU Bandwidth | Bytes a second.\n"
+        "0 | ALU Limiter | One.\n0 | ALU Limiter | Another.",
     )
 
 

@@ -26,7 +26,6 @@ RUN = """<run number="1"><data>
 
 @pytest.fixture
 def exports(tmp_path: Path) -> Path:
-    """The exports of a run whose tables are read directly."""
     tables = [
         ticks([5, 1]),
         intervals((10, 5, PYTHON), (0, 10, SERVER), **{"target-pid": "ALL"}),
@@ -42,7 +41,6 @@ def exports(tmp_path: Path) -> Path:
 
 
 def damage(listed: Listed) -> Stored:
-    """Damage what a table of the bundle is."""
     assert isinstance(listed.ref, Stored)
     listed.ref.file.with_name("schema.xml").write_bytes(b"<nonsense")
     return listed.ref

@@ -92,8 +92,6 @@ def test_what_the_counterpart_has_is_taken_and_null_where_there_is_none(
 
 
 class Shelf(Mapping[str, pd.DataFrame]):
-    """Tables of which one cannot be read."""
-
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name == "more":
             raise InputError("more.xml is no export.")

@@ -41,7 +41,6 @@ def made(
 
 
 def column_x(values: object, kind: Kind) -> pd.Series:
-    """Normalize one column, called `x`."""
     return made({"x": values}, Column("x", "x", kind, "x"))[0]["x"]
 
 
@@ -166,6 +165,6 @@ def test_rows_without_a_time_are_left_out_and_counted() -> None:
     flat = {"start": pd.array([1, None, 3], dtype="Int64"), "n": [1, 2, 3]}
     table, said = made(flat, START, Column("n", "n", Kind.INTEGER, "n"))
     assert table["start"].dtype == "int64"
-    assert (table["start"].tolist(), table["n"].tolist()) == ([1, 3], [1, 3])
+    assert table.to_dict("list") == {"start": [1, 3], "n": [1, 3]}
     assert table.index.tolist() == [0, 1]
     assert said == ["raw: 1 rows without a time are left out"]

@@ -25,7 +25,6 @@ Export = Callable[..., Path]
 
 
 def row(columns: str) -> str:
-    """Write a row with a value in every column, as an export does."""
     numbers = count(1)
 
     def element(tag: str, inside: str, fmt: str = "") -> str:

@@ -33,7 +33,6 @@ def row(schema: str, texts: str) -> str:
 
 
 def write(export: Export, schema: str, *texts: str) -> Path:
-    """Write an export of a schema, called after it; return its folder."""
     rows = (row(schema, text) for text in texts)
     return export(COLUMNS[schema], *rows, schema=schema, name=f"{schema}.xml").parent
 
@@ -45,7 +44,6 @@ def states(export: Export) -> Path:
 
 @pytest.fixture
 def both(states: Path, export: Export) -> Path:
-    """Write the GPU's intervals, and the host recorder's beside them."""
     columns = "start:start-time duration:duration process:process"
     for schema, start in (("metal-gpu-intervals", 100), ("host-intervals", 200)):
         rows = (

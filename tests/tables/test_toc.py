@@ -194,7 +194,6 @@ def runs(number: int) -> st.SearchStrategy[TocRun]:
 
 @pytest.fixture(scope="module")
 def again(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Toc]:
-    """Write a table of contents and read it."""
     path = tmp_path_factory.mktemp("toc") / "toc.xml"
 
     def write_and_read(toc: Toc) -> Toc:

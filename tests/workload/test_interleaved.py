@@ -221,8 +221,6 @@ def test_work_begins_once_and_steps_that_wake_it_do_not_count(
 
 
 class Line:
-    """A child, and both ends of the line to it."""
-
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
         self.hello = answer_of(process.stdout.readline()).hello

@@ -17,7 +17,6 @@ TOKEN = 2 * 2 * 2 * 64 * 4  # K and V, sequences, heads, elements, bytes
 
 
 def run(step: Step, steps: int) -> dict[str, float]:
-    """Make steps; return the levels after the last."""
     for _ in range(steps):
         step.wait(step.submit())
         levels = {gauge.name: gauge.value for gauge in step.tell().gauges}

@@ -4,11 +4,13 @@
 `frequent-readback`. Times are in µs.
 """
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from analysed import Golden, handed_over, intervals, judged, named, phases, row_of_steps
+from analysed import MS, Golden, handed_over, intervals, judged, named, phases, row_of_steps
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.structure import repeating
 
 US = 1_000
 BUFFERS, ENCODERS, LATE = "frequent-command-buffers", "tiny-encoders", "late-start"
@@ -203,5 +205,12 @@ def test_readbacks_abstain_where_nobody_reports() -> None:
     host = intervals([(0, 5)], clock="host")
     with pytest.raises(Unavailable, match="has no spans `readback`"):
         judged(READS, gpu_intervals=host, steps=row_of_steps([10]))
+    # Of two runs the longer one repeats: the first is shorter than the break behind it.
+    pieces = np.array([*range(10, 30), *[3] * 6, *range(40, 48), *[3] * 50])
+    at = np.arange(pieces.size) * 10 * MS
+    times = {"begun": at, "committed": at, "started": at, "ended": at + MS, "completed": at + MS}
+    found = repeating(pd.DataFrame({**times, "busy": MS, "encoders": pieces}))
+    assert found is not None
+    assert found[0].tolist() == at[-50:].tolist()
     with pytest.raises(Unavailable, match="no repeating structure was found"):
         judged(READS, **{name: rows.iloc[:5] for name, rows in EACH_WAITS.items()})

@@ -176,7 +176,6 @@ def wiring(*at: int, size: str = "96.00") -> pd.DataFrame:
 
 
 def allocating(*sizes: int) -> pd.DataFrame:
-    """Allocate so many MiB every 100 ms."""
     rows = [(at * 100, size * MIB) for at, size in enumerate(sizes)]
     return table("time size", *rows, event="Allocation", target=True, label="", type="Buffer")
 
@@ -184,7 +183,7 @@ def allocating(*sizes: int) -> pd.DataFrame:
 EACH = range(0, 800, 100)
 
 
-def lost(events: pd.DataFrame, made: pd.DataFrame | None, **tables: pd.DataFrame) -> list[Finding]:
+def lost(events: pd.DataFrame, made: pd.DataFrame | None, **tables: Any) -> list[Finding]:
     """Judge wiring and allocations in a loop of 80 iterations of 10 ms."""
     work = intervals([(at * 10 * MS, 9 * MS) for at in range(80)])
     known = {"gpu_intervals": work, "driver_events": events, "resource_allocations": made}
@@ -200,6 +199,9 @@ def test_what_is_wired_in_most_parts_and_not_allocated_is_lost(golden: Golden) -
     # Without allocations it takes over a gigabyte.
     golden(*by_size, *by_level, *lost(wiring(*EACH, size="128.00"), None))
     assert not lost(wiring(*EACH), None)
+    machine = Provenance(machine={"memory": 8 << 30, "swap": MIB})
+    [small] = lost(wiring(*EACH), allocating(0), provenance=machine)
+    assert small.message.endswith(" The machine has 8 GiB, swap holds 1 MiB.")
     with pytest.raises(Unavailable, match="name no sizes"):
         lost(wiring(*EACH, size=""), allocating(0))
 

@@ -99,7 +99,6 @@ KIB = 1_024
 
 
 def spills(*rows: tuple[int, int | None, int], target: bool = True) -> pd.DataFrame:
-    """Make the table of (time, encoder, bytes)."""
     return table("time encoder spilled", *rows, target=target).astype({"target": "boolean"})
 
 

@@ -126,7 +126,6 @@ WORK = intervals([(0, 5), (10, 5)], others=[(20, 5)]).assign(
 
 
 def erred(*rows: tuple[int, int, int], **tables: pd.DataFrame) -> list[Finding]:
-    """Judge errors of (time, command buffer, code)."""
     made = pd.DataFrame(rows, columns=["time", "command_buffer", "error"])
     made = made.astype({"command_buffer": "UInt64", "error": "Int64"})
     return judged("command-buffer-errors", gpu_intervals=WORK, command_buffer_errors=made, **tables)

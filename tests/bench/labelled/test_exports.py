@@ -19,7 +19,6 @@ CORPUS = "Oichkatzelesfrettschen+steinmarder/src/re/apple/results/tranche1_20260
 
 @pytest.fixture(scope="module")
 def rich() -> World:
-    """A trace with rows in every table."""
     return made(
         version="27.0",
         ahead=0,

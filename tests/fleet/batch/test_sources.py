@@ -24,7 +24,6 @@ TOC = "<?xml version='1.0'?><trace-toc></trace-toc>"
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Runs, bundles, exports, and what is none of these."""
     monkeypatch.chdir(tmp_path)
     files = {
         "t/run/recording.json": "{}",

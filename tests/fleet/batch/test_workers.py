@@ -18,7 +18,6 @@ from tracekit.fleet.batch.workers import Analyst, workers_of
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
-    """A cluster with one worker, a thread of this process."""
     places: dict[str, Any] = {
         "host": "127.0.0.1",
         "dashboard_address": "127.0.0.1:0",

@@ -81,7 +81,6 @@ def _process(pid: int, name: str, path: str | None) -> dict[str, Any]:
 
 
 def described(info: RunInfo) -> dict[str, Any]:
-    """Return what the document says of how a run went."""
     return {
         "_targetUUID": DEVICE,
         "_targetModel": "MacBook Air",

@@ -9,8 +9,6 @@ from uuid import UUID
 
 @dataclass(frozen=True)
 class Archived:
-    """An object of a class of Apple's, by its keys."""
-
     name: str
     parts: Mapping[str, Any] = field(default_factory=dict[str, Any])
 

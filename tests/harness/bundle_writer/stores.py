@@ -53,7 +53,6 @@ def records(table: Table, encoder: Encoder) -> NDArray[np.void]:
 
 
 def write_store(folder: Path, table: Table, encoder: Encoder) -> None:
-    """Write the five files of a store."""
     folder.mkdir(parents=True)
     blocks = [records(table, encoder)] if table.blocks is None else table.blocks
     encoder.used.update(column.type_id for column in table.columns)
@@ -73,7 +72,6 @@ def write_store(folder: Path, table: Table, encoder: Encoder) -> None:
 def write_records(
     path: Path, blocks: Iterable[NDArray[np.void]], record: int, level: int = 1
 ) -> int:
-    """Write records; return how many there are."""
     stream, rows = zlib.compressobj(level), 0
     with path.open("wb") as file:
         file.write(stream.compress(header(record)))

@@ -50,8 +50,6 @@ class Part:
 
 @dataclass(frozen=True)
 class Label:
-    """The parts of a label, a narrative or the metadata of a log message."""
-
     parts: tuple[Part, ...]
 
 

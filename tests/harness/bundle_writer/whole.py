@@ -85,7 +85,6 @@ def write_runs(path: Path, runs: Mapping[int, Run], *, with_document: bool = Tru
 
 
 def _requirements(used: set[str]) -> dict[str, list[Any]]:
-    """Return what `open.creq` holds for types that are used."""
     words = "This version does not support the new engineering type '{}'."
     types = {
         f"com.apple.dt.etype.{name}": (1, words.format(TYPES[name].tag))

@@ -79,11 +79,9 @@ def _writer(file: Path, text: str) -> Write:
 
 @pytest.fixture
 def row_sums(tmp_path: Path, compiled_kernels: object) -> Write:
-    """Write a good check, with one piece replaced by another."""
     return _writer(tmp_path / "row_sums.py", ROW_SUMS)
 
 
 @pytest.fixture
 def scale(tmp_path: Path, compiled_kernels: object) -> Write:
-    """Write a good kernel, with one piece replaced by another."""
     return _writer(tmp_path / "scale.metal", SCALE)

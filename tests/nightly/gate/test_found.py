@@ -44,7 +44,6 @@ Remember = Callable[..., str]
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a plan, in which the test stands."""
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
     folder = tmp_path / "project"
     (folder / ".git").mkdir(parents=True)
@@ -69,8 +68,6 @@ def keep(project: Path) -> Keep:
 
 @pytest.fixture
 def remember(project: Path) -> Remember:
-    """Add nights to the plan's history; return its file."""
-
     def add(*nights: Night) -> str:
         with Store.open(str(project / "history.db")) as store:
             for night in nights:

@@ -33,7 +33,6 @@ def series(points: Sequence[Point], **facts: Any) -> Series:
 
 
 def level(value: float, nights: int) -> list[float]:
-    """Make nights around a value that differ by half a percent."""
     return [value * (1 + LITTLE[at % len(LITTLE)]) for at in range(nights)]
 
 

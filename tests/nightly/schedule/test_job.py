@@ -140,7 +140,6 @@ def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def missed(begun: datetime | None, now: datetime, since: datetime | None = None) -> list[datetime]:
-    """What a night that begins now says of those before it."""
     return unserved(NIGHT, begun, now + EARLY, since)[:-1]
 
 

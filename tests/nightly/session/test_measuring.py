@@ -188,8 +188,7 @@ if "capture" in sys.argv and {code} in (0, 4):
     os.makedirs(folder)
     with open(os.path.join(folder, "result.json"), "w") as file:
         file.write({result!r})
-if "parity" in sys.argv:
-    sys.stdout.write(json.dumps({holds!r}))
+sys.stdout.write(json.dumps({holds!r}))
 sys.stderr.write("some words")
 sys.exit({code})
 """
@@ -259,6 +258,8 @@ def test_sides_take_turns_to_be_traced_and_what_fails_or_lacks_its_target_does_n
         assert pairs[0].contaminated == pairs[1].contaminated == ()
         assert pairs[0].candidate == pairs[0].reference == {"step_p50": (200.0,)}
         assert pairs[1].runs == ("short/candidate-2-2", "short/reference-2-2")
+        said = prepared.log_of("candidate-2-2").with_suffix(".out")
+        assert json.loads(said.read_text()) == HOLDS, "and the log has none of it"
         alone = replace(prepared, reference=None)
         pretend(4, None)
         lacking, _ = trace(alone, session=3)

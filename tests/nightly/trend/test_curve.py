@@ -146,8 +146,9 @@ def test_any_values_have_an_axis_that_holds_them_and_noise_is_not_drawn_large(
     unit: str, values: list[float], least: float, most: float
 ) -> None:
     points = (made.point(day, value) for day, value in enumerate(values, 1))
-    series = made.series(*points, unit=unit)
-    picture, _ = drawn(made.course(nights(None, None), series), series)
+    series = made.series(*points, unit=unit, better="neither")
+    picture, _ = drawn(made.course(nights(None, None), series), series, Step(1, 1.0, 1.1, 0.1))
+    assert picture.summary.endswith("Changed on 2 Nov 2026, +10.0 %.")
     y = picture.panels[0].y
     assert least <= y.low <= values[0]
     assert values[1] <= y.high <= most

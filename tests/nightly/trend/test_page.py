@@ -54,7 +54,6 @@ def held() -> made_nights.Made:
 
 @pytest.fixture(scope="module")
 def forty(held: made_nights.Made) -> str:
-    """The page of forty made-up nights."""
     return page_of(held.series, held.nights, held.accepted, missed=held.missed)
 
 

@@ -47,7 +47,6 @@ def _tiered(every: list[Any], chosen: list[Any]) -> list[Any]:
 
 
 def _ragged(dtype: mx.Dtype, head_dim: int, block: int, group: int) -> Case:
-    """Return one token, around a block, none, and a full table."""
     lens = (1, block - 1, block, block + 1, 0, 2 * block + 3, 3 * block)
     return Case(dtype, head_dim, block, group, lens, 3)
 

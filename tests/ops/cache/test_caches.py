@@ -23,7 +23,6 @@ from tracekit.ops.cache.decoding import Decoding
 
 
 def rows(first: int, tokens: int) -> mx.array:
-    """Rows that hold the numbers of their tokens."""
     return mx.arange(first, first + tokens).astype(mx.float32).reshape(1, 1, tokens, 1)
 
 
@@ -89,7 +88,6 @@ def numbered(first: int, tokens: int) -> mx.array:
 
 
 def told(cache: PagedCache, context: int) -> list[float]:
-    """Read the tokens of a context out of its pages."""
     pages = np.array(cache.keys)[cache.block_tables.tolist()[context]]
     return pages.reshape(-1, 3, 4)[: cache.length, 1, 2].tolist()
 

@@ -298,8 +298,6 @@ def recorder() -> HostRecorder:
 
 @pytest.fixture
 def work(recorder: HostRecorder, recording: Recording) -> Work:
-    """Record a worker whose steps run the given Python."""
-
     def run(
         step: str = "time.sleep(0.002)",
         time_limit: float = 30.0,

@@ -158,8 +158,6 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Run a program that takes the place of xctrace to its end."""
-
     def record_it(
         code: str, limit: float = 60, changed: Callable[[Account], None] = lambda _: None
     ) -> Ended:

@@ -29,7 +29,6 @@ class Answers:
         self.asked: list[tuple[str, ...]] = []
 
     def __call__(self, argv: tuple[str, ...], timeout: float) -> Completed:
-        """Note the command line and return the next answer."""
         assert timeout > 0
         self.asked.append(argv)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

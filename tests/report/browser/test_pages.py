@@ -26,14 +26,11 @@ WHOLE = (0, 658 * MS)
 
 @dataclass
 class Opened:
-    """A page in the browser, and all that it said and asked for."""
-
     page: Any
     errors: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
     def visit(self, address: str, *, scripted: bool = True) -> None:
-        """Load a page, and wait until its timeline is drawn."""
         self.page.goto(address)
         if scripted:
             drawn = "#timeline-sums tr, main:not(:has(#timeline-data))"
@@ -94,7 +91,6 @@ def words(row: Any) -> list[str]:
 
 @pytest.fixture
 def open_page(browser: Any, tmp_path: Path) -> Iterator[Any]:
-    """Open a page in a window of its own."""
     contexts: list[Any] = []
 
     def opener(html: str, **options: Any) -> Opened:
@@ -137,7 +133,6 @@ def host_page(host_window: tuple[Opened, str]) -> Iterator[Opened]:
 
 @pytest.fixture(scope="module")
 def batch() -> str:
-    """The page of sixty recordings, of which some failed."""
     found = RowFinding("bubbles", "warning", "The GPU idles 12 % of the steady window.", "", 2.5)
     rows = [
         BatchRow(

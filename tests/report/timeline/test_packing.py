@@ -41,7 +41,6 @@ def unfold(value: int) -> int:
 
 
 def times_of(track: dict[str, Any]) -> list[tuple[int, int]]:
-    """Return when each interval of a track starts and ends, in ns."""
     over, under = track["tick"]
     pauses, changes, codes = track["columns"][:3]
     before: dict[int, int] = {}

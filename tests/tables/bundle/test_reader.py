@@ -133,7 +133,6 @@ HEAD = 0x1000  # of a table's records
 
 
 def reader_of(path: Path, type_ids: Sequence[str], *rows: Sequence[Value]) -> BundleReader:
-    """Return a reader of a table of those types, of rows without their times."""
     own = [Col(f"c{place}", "", f"XR{name}TypeID") for place, name in enumerate(type_ids)]
     timed = [(place, *row) for place, row in enumerate(rows)]
     table = Table("made", [Col("time", "Time", "XRStartTimeTypeID", TIME), *own], timed)

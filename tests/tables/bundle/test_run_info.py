@@ -41,7 +41,6 @@ PYTHON = Process(4711, "python3")
 
 
 def told(folder: Path, clock: Any = CLOCK, **changed: Any) -> tuple[TocRun, tuple[str, ...]]:
-    """Return what is read of a run, and the remarks."""
     info = Archived("XRRunInfo", INFO | changed)
     run = {"runInfo": info, "processDatas": PROCESSES, "mach_time_info": clock}
     return run_info(documented(folder, run, **{SYMBOL_STORES: STORES}).runs[0])

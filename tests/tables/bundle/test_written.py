@@ -89,7 +89,6 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
 
 
 def shown(value: Any) -> Any:
-    """Return what a table shows of a value."""
     match value:
         case Process(pid, name):
             return f"{name} ({pid})"

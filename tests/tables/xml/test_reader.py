@@ -17,7 +17,6 @@ APP = '<process id="3" fmt="App (7)"><pid id="4" fmt="7">7</pid></process>'
 
 
 def texts(node: Node) -> Cells:
-    """Return a table's cells, row by row, as the reader took them."""
     columns = (column.cells.to_pylist() for column in node.columns)
     return [list(row) for row in zip(*columns, strict=True)]
 

@@ -16,8 +16,6 @@ def report(tmp_path: Path) -> Callable[[], WorkloadReport]:
 
 @pytest.fixture
 def make_spec(tmp_path: Path) -> Callable[..., Spec]:
-    """Make a spec for a workload's text in a fresh folder."""
-
     def make(text: str = "", **values: Any) -> Spec:
         file = tmp_path / "naps.py"
         file.write_text(text or naps_that())

@@ -42,8 +42,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def when(report: Callable[[], WorkloadReport]) -> When:
-    """Wait until the journal says something."""
-
     def until(said: Callable[[WorkloadReport], bool]) -> WorkloadReport:
         for _ in range(3000):
             if said(report()):
@@ -55,7 +53,6 @@ def when(report: Callable[[], WorkloadReport]) -> When:
 
 
 def ended(worker: subprocess.Popen[str]) -> tuple[int, str]:
-    """Wait for a worker; return its exit code and what it wrote to stderr."""
     _, complaint = worker.communicate(timeout=60)
     return worker.returncode, complaint
 

@@ -96,8 +96,9 @@ def test_an_alert_is_the_same_every_night_and_another_for_each_capture() -> None
     same, other = [each["partialFingerprints"] for each in second["results"]]
     assert (same == known, other == known) == (True, False)
     assert good["results"] == []
-    ids = {each["automationDetails"]["id"] for each in (first, second, good)}
-    assert ids == {"tracekit/attention/"}
+    spaced = logged(replace(REPORT, plan="attention/a b"))
+    ids = [each["automationDetails"]["id"] for each in (first, second, good, spaced)]
+    assert ids == [*["tracekit/attention/"] * 3, "tracekit/attention-a-b/"]
 
 
 def test_an_alert_stands_at_a_line_where_there_is_a_file() -> None:
@@ -219,7 +220,6 @@ _XML = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
 
 
 def filled(text: str) -> GateReport:
-    """Return a report in which every text is this one."""
     metric = Case(text, text, "metric", Outcome.REGRESSION, text, text, candidate=1.0)
     finding = Case(text, text, "finding", None, text, severity=text)
     suite = Suite(text, Outcome.REGRESSION, text, (metric, finding), {"workload": text})

@@ -57,7 +57,6 @@ def encoder() -> Encoder:
 
 @pytest.fixture
 def saved(tmp_path: Path, encoder: Encoder) -> Saved:
-    """Save what was encoded as a bundle, and return its run."""
     path = tmp_path / "x.trace"
     return lambda: Bundle(write_bundle(path, [TICK], encoder=encoder)).runs[0]
 
@@ -102,7 +101,6 @@ def test_a_thread_of_a_process_that_is_not_there_is_damage(encoder: Encoder, sav
 
 
 def label(encoder: Encoder, *parts: tuple[str, Value]) -> int:
-    """Return the number of a label of typed values."""
     return encoder.label(Label(tuple(Part(f"XR{name}TypeID", value) for name, value in parts)))
 
 

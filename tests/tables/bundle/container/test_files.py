@@ -87,7 +87,6 @@ KNOWN: dict[str, Any] = {
 
 
 def required(folder: Path, **changes: Any) -> Requirements:
-    """Return the requirements of a bundle that differs from a known one."""
     listed = {name: entry for name, entry in (KNOWN | changes).items() if entry is not None}
     (folder / "open.creq").write_bytes(plistlib.dumps(listed))
     return requirements(Files(folder))

@@ -69,7 +69,6 @@ def test_a_schema_of_another_form_is_refused(tmp_path: Path, content: bytes, wor
 
 
 def descriptor(changes: dict[str, Any]) -> bytes:
-    """Return a descriptor of two rows in which some entries differ."""
     wanted: dict[str, Any] = {
         "_fields": [(6, 0), (1, 1), (2, 2)], "_maxEventSize": 36, "_minEventSize": 36,
         "_variableSize": False, "_props": {"next_event_id": 2},

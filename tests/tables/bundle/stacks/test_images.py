@@ -112,7 +112,6 @@ def places_of(folder: Path, pid: str, content: bytes, **more: Any) -> RunPlaces:
 
 
 def named(places: RunPlaces, *at: tuple[int, int]) -> list[tuple[str, str | None]]:
-    """Return the binaries and symbols at addresses of processes."""
     pids = np.array([pid for pid, _ in at], np.int64)
     addresses = np.array([address for _, address in at], np.uint64)
     numbers = places.find(pids, addresses, np.zeros(len(at), np.int64))

@@ -30,7 +30,6 @@ def whole(path: Path) -> list[Node]:
 
 
 def cells(path: Path) -> list[list[object]]:
-    """Return the columns of the file's table."""
     return [
         [cell for column in parts for cell in column.cells.to_pylist()]
         for parts in zip(*(piece.columns for piece in whole(path)), strict=True)
