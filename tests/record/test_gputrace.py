@@ -125,8 +125,8 @@ def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Pat
     report, provenance = fold(recording.journal_file), recording.provenance()
     assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "gputrace"]
     assert {step.phase for step in report.steps} == {"warm-up"}
-    assert (provenance.recorder, provenance.repeats) == ("gputrace", 2)
-    assert (provenance.parameters, provenance.warnings[0]) == ({"size": 7}, UNTIMED)
+    assert (provenance.recorder, provenance.workload, provenance.repeats) == ("gputrace", "dots", 2)
+    assert (provenance.parameters, provenance.warnings) == ({"size": 7}, (UNTIMED,))
     assert provenance.stages["record"].state == report.state == "done"
     [line] = provenance.command_lines
     assert line[:2] == ("MTL_CAPTURE_ENABLED=1", sys.executable)

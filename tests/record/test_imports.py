@@ -24,6 +24,7 @@ from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.direct import Direct, direct
 
 Xml = Callable[..., str]
+COUNTERS = "Index,Encoder FunctionIndex,CommandBuffer Label,Encoder Label,,Calls\n1,9,CB,Enc,,5\n"
 OURS, OTHER = (4711, "python3"), (420, "WindowServer")
 
 
@@ -130,14 +131,21 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 def test_several_recordings_in_one_folder_become_several_runs(
     exports: Path, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "mine.csv").write_text(COUNTERS)
+    with pytest.raises(UsageError, match="there are 2 recordings"):
+        pipeline.import_([exports, tmp_path / "mine.csv"], tmp_path / "one")
     (exports / "mine_heavy_toc.xml").write_text(toc_xml(pid=99, name="heavy"))
     (exports / "x_mine_heavy_intervals.xml").write_text(intervals_xml([(0, 1, 99, "heavy")]))
     monkeypatch.chdir(tmp_path)
     runs = [Run(recording) for recording in pipeline.import_([exports])]
     assert [run.provenance.workload for run in runs] == ["mine_heavy", "mine"]
     assert [len(run.tables["gpu_intervals"]) for run in runs] == [1, 4]
-    with pytest.raises(UsageError, match="there are 2 recordings"):
-        pipeline.import_([exports], tmp_path / "one")
+    run = imported(tmp_path / "mine.csv", tmp_path / "replayed")
+    known, [cells] = run.provenance, run.tables["replay_counters"].to_numpy().tolist()
+    assert (known.recorder, known.workload, known.counters) == ("import", "mine", "")
+    assert (known.stages["import"].state, "--target" in known.target_reason) == ("done", True)
+    assert "serialized replay" in known.warnings[0]
+    assert cells[:7] == [1, 9, "CB", "Enc", "Calls", 5.0, ""]
     shutil.copytree(exports, tmp_path / "again")  # tables belong to the TOC beside them
     assert len(pipeline.import_([exports, tmp_path / "again"])) == 4
 

@@ -6,21 +6,25 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
 from children import until, until_gone
-from tracekit.base.processes import StopPolicy
+from tracekit.base.processes import StopPolicy, runs, start_of
 from tracekit.base.recording import Provenance, Recording, mark
-from tracekit.record.supervisor import Supervisor, size
+from tracekit.record.supervisor import Order, Supervisor, Watched, _Guardian, size
+from tracekit.workload.journal import Journal
 
 GENTLE = ((int(signal.SIGINT), 30.0), (int(signal.SIGTERM), 30.0), (int(signal.SIGKILL), 30.0))
 STEEP = ((int(signal.SIGINT), 0.2), (int(signal.SIGTERM), 0.2), (int(signal.SIGKILL), 30.0))
 PRELUDE = "import os, signal, sys, time\nsay = lambda line: print(line, flush=True)\n"
 DEAF = "signal.signal(2, signal.SIG_IGN); signal.signal(15, signal.SIG_IGN)\n"
 WAIT = "say('ready'); time.sleep(600)"
+GONE = "tracekit was ended before it could finish"
 
 # The kernel tells the time of boot in whole seconds. On a machine that booted late in a second, all
 # times of day that follow from it are nearly a second too early; here they are by 0.99 s.
@@ -58,27 +62,22 @@ def kill(recording: Recording) -> Iterator[Kill]:
     """Start a program under a tracekit of its own, and kill that one; return how it ended."""
     pids: list[int] = []
 
-    def die(argv: tuple[str, ...], policy: StopPolicy, timeout: float, journal: Path) -> None:
+    def die(argv: tuple[str, ...], policy: StopPolicy, timeout: float) -> None:
         with Supervisor(recording.folder) as supervisor:
             env, pipe = os.environ, subprocess.PIPE
             process = supervisor.start(argv, policy, env=env, stdout=pipe, stderr=pipe).process
             supervisor.note("xctrace: saving", timeout)
-            supervisor.expect_worker(journal)
+            supervisor.expect_worker(recording.journal_file)
             assert process.stdout is not None
             process.stdout.readline()
             (recording.folder / "pid").write_text(str(process.pid))
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def killed(
-        code: str,
-        policy: StopPolicy | None = None,
-        timeout: float = 0,
-        journal: Path = Path("none"),
-    ) -> str:
+    def killed(code: str, policy: StopPolicy, timeout: float) -> str:
         tracekit = os.fork()
         if not tracekit:
             try:
-                die(python(code), policy or StopPolicy(GENTLE), timeout, journal)
+                die(python(code), policy, timeout)
             finally:
                 os._exit(1)
         os.waitpid(tracekit, 0)
@@ -135,81 +134,76 @@ def test_what_is_still_watched_is_stopped_at_the_end_and_nothing_else(tmp_path: 
     forgotten.wait()
 
 
-def save(file: Path, parts: int, pause: float) -> str:
-    """Write code that on SIGINT saves parts into a file, with a pause before each, and ends."""
-    return (
-        f"def save(*_):\n    for _ in range({parts}):\n        time.sleep({pause})\n"
-        f"        open({str(file)!r}, 'a').write('more')\n    os._exit(0)\n"
+@pytest.mark.processes
+def test_what_saves_already_and_so_ends_by_itself_is_first_left_to_itself(
+    kill: Kill, recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(LATE_BOOT)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    code = f"say('ready'); time.sleep(1); open('{tmp_path}/saved', 'w')"
+    ended = kill(code, StopPolicy(STEEP, group=True), 30)
+    assert ended == f"{GONE} (xctrace: saving); process PID had ended"
+    state = recording.provenance().stages["record"].state
+    assert (state, (tmp_path / "saved").exists()) == ("interrupted", True)
+
+
+def stop(recording: Recording, code: str, policy: StopPolicy, timeout: float = 0) -> str:
+    """Let a guardian in this process stop a program and a worker; return how the program ended."""
+    journal = str(recording.journal_file)
+    with (
+        subprocess.Popen(("sleep", "600")) as worker,
+        subprocess.Popen(python(code), stdout=subprocess.PIPE, start_new_session=True) as process,
+        closing(Journal(recording.journal_file)) as marks,
+    ):
+        assert process.stdout is not None
+        process.stdout.readline()
+        started = psutil.Process(process.pid).children()
+        marks.write("about", pid=worker.pid, start=start_of(worker.pid))
+        watched = Watched(process.pid, start_of(process.pid), policy)
+        guardian, other = _Guardian(recording.folder), replace(watched, pid=worker.pid)
+        doing = Order(None, worker.pid, "saving", timeout, journal)
+        try:
+            for order in (Order(other), doing, Order(watched, worker.pid)):
+                guardian.take(order)
+            known = {process.pid: watched}
+            assert guardian == _Guardian(recording.folder, known, "saving", timeout, journal)
+            guardian.clean_up()
+        finally:
+            process.kill()
+            worker.kill()
+    assert (worker.returncode, [*filter(runs, started)]) == (-signal.SIGTERM, [])
+    return recording.provenance().stages["record"].message.replace(str(process.pid), "PID")
+
+
+@pytest.mark.processes
+def test_signals_come_after_the_time_that_was_noted_until_one_helps(
+    recording: Recording, tmp_path: Path
+) -> None:
+    starts = (
+        "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        f"os.system('sleep 600 >/dev/null & echo $! > {tmp_path}/left')\n"
+    )
+    for code, signals, timeout, end in (
+        (starts + WAIT, STEEP, 0.2, "ended after SIGINT"),
+        (DEAF + WAIT, STEEP, 0, "ended after SIGKILL"),
+        (DEAF + WAIT, STEEP[:2], 0, "could not be ended"),
+    ):
+        said = stop(recording, code, StopPolicy(signals, group=True), timeout)
+        assert said == f"{GONE} (saving); process PID {end}"
+    until_gone(int((tmp_path / "left").read_text()))
+
+
+@pytest.mark.processes
+def test_a_program_that_grows_is_waited_for(recording: Recording, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    code = (
+        "def save(*_):\n    for _ in range(15):\n        time.sleep(0.1)\n"
+        f"        open({str(bundle)!r}, 'a').write('more')\n    os._exit(0)\n"
         f"signal.signal(2, save)\n{WAIT}"
     )
-
-
-@pytest.mark.processes
-def test_a_program_is_asked_first(kill: Kill, recording: Recording, tmp_path: Path) -> None:
-    assert kill(save(tmp_path / "saved", 1, 0.3)) == (
-        "tracekit was ended before it could finish (xctrace: saving); "
-        "process PID ended after SIGINT"
-    )
-    assert (tmp_path / "saved").read_text() == "more"
-    assert recording.provenance().stages["record"].state == "interrupted"
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    ("code", "timeout", "end"),
-    [
-        (DEAF + WAIT, 0, "process PID ended after SIGKILL"),
-        # what saves already, and so ends by itself, is first left to itself
-        ("say('ready'); time.sleep(1)", 30, "process PID had ended"),
-        (WAIT, 0.2, "process PID ended after SIGINT"),
-    ],
-)
-def test_signals_come_after_the_time_that_was_noted_until_one_helps(
-    code: str, timeout: float, end: str, kill: Kill
-) -> None:
-    assert kill(code, StopPolicy(STEEP), timeout).endswith(end)
-
-
-@pytest.mark.processes
-def test_a_program_that_grows_is_waited_for(kill: Kill, tmp_path: Path) -> None:
-    bundle = tmp_path / "bundle"
     policy = StopPolicy(((int(signal.SIGINT), 0.8), *STEEP[1:]), grows=(str(bundle),))
-    assert kill(save(bundle, 15, 0.1), policy).endswith("ended after SIGINT")
+    assert stop(recording, code, policy).endswith("ended after SIGINT")
     assert len(bundle.read_text()) == 15 * len("more")
-
-
-@pytest.mark.processes
-def test_what_a_program_started_ends_with_it_and_so_does_a_worker_that_says_who_it_is(
-    kill: Kill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A recorder may start a worker in a way that makes it nobody's child."""
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "sitecustomize.py").write_text(LATE_BOOT)
-    paths = (str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")]))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    child, left, journal = tmp_path / "child", tmp_path / "left", tmp_path / "workload.jsonl"
-    code = (
-        "import json, subprocess\n"
-        "started = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-        f"open({str(child)!r}, 'w').write(str(started.pid))\n"
-        "if os.fork() == 0:\n"
-        "    if os.fork(): os._exit(0)\n"
-        f"    open({str(left)!r}, 'w').write(str(os.getpid())); os.close(1); {DEAF}"
-        "    time.sleep(600)\n"
-        "if os.fork() == 0:\n"
-        "    os.setsid()\n"
-        "    if os.fork(): os._exit(0)\n"
-        f"    line = json.dumps({{'mark': 'about', 'pid': os.getpid()}})\n"
-        f"    open({str(journal)!r}, 'w').write(line + chr(10))\n"
-        "    os.close(1)\n"
-        "    time.sleep(600)\n"
-        f"while not all(map(os.path.exists, {[str(left), str(journal)]!r})): time.sleep(0.01)\n"
-        "time.sleep(0.2)\n"
-    )
-    kill(code + WAIT, StopPolicy(GENTLE, group=True), journal=journal)
-    pids = (int(child.read_text()), int(left.read_text()))
-    for pid in (*pids, json.loads(journal.read_text())["pid"]):
-        until_gone(pid)
 
 
 def guardians() -> list[psutil.Process]:

@@ -112,6 +112,8 @@ def test_of_a_long_output_the_end_counts(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_an_output_is_kept_in_the_runs_folder(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
+    keep_output(recording, tmp_path / "missing.txt")
+    assert not recording.output_file.exists()
     for said in ("first\n", "second\n"):
         printed = tmp_path / f"{said.strip()}.txt"
         printed.write_text(said)

@@ -150,6 +150,8 @@ def test_a_matrix_becomes_facts() -> None:
         facts = doctor.shown(Capabilities(MACHINE, AT, tuple(ways)), has_xctrace=True)
         [found] = [shown for shown in facts if shown.name == f"probe: {fact}"]
         assert (found.verdict, words in found.words, fix in found.fix) == (verdict, True, True)
+    [never] = doctor.shown(None, has_xctrace=True)
+    assert (never.name, never.words[:12], never.fix[:10]) == ("probe", "never probed", "`tracekit ")
 
 
 def ready() -> Step:
@@ -161,9 +163,8 @@ ATTACHED, BOTH = [("attach", False)], [("attach", False), ("attach", True)]
 ALL = [("launch", False), ("launch", True), *BOTH]
 
 
-@pytest.mark.parametrize(
-    ("asked", "works", "counters", "method", "notes"),
-    [
+def test_auto_follows_what_was_seen() -> None:
+    cases: list[tuple[dict[str, Any], Any, str, str, tuple[str, ...]]] = [
         ({}, None, "auto", "auto", ()),
         ({}, ALL, "on", "auto", ("saving took 12 s",)),
         ({}, ATTACHED, "auto", "attach", ("--method",)),
@@ -174,32 +175,28 @@ ALL = [("launch", False), ("launch", True), *BOTH]
         ({"method": "launch"}, BOTH, "auto", "launch", ()),  # only attaching gives them
         ({"workload": None, "command": ("/bin/ls",)}, ATTACHED, "auto", "auto", ()),
         ({"templates": ("/t/Mine.tracetemplate",)}, ALL, "auto", "auto", ()),
-    ],
-)
-def test_auto_follows_what_was_seen(
-    asked: dict[str, Any], works: Any, counters: str, method: str, notes: tuple[str, ...]
-) -> None:
-    ways = [replace(COUNTED, mode=mode, counters=counted) for mode, counted in works or ()]
-    matrix = None if works is None else Capabilities(MACHINE, AT, tuple(ways))
-    plan, said = doctor.advised(replace(WORKLOAD, **asked), matrix)
-    assert (plan.counters, plan.method) == (counters, method)
-    assert len(said) == len(notes)
-    assert all(note in text for note, text in zip(notes, said, strict=True))
+    ]
+    for asked, works, counters, method, notes in cases:
+        ways = [replace(COUNTED, mode=mode, counters=counted) for mode, counted in works or ()]
+        matrix = None if works is None else Capabilities(MACHINE, AT, tuple(ways))
+        plan, said = doctor.advised(replace(WORKLOAD, **asked), matrix)
+        assert (plan.counters, plan.method, len(said)) == (counters, method, len(notes))
+        assert all(note in text for note, text in zip(notes, said, strict=True))
 
 
 def test_what_comparing_bundles_with_exports_has_shown() -> None:
-    def said(*tables: Checked, has_xctrace: bool = True) -> list[tuple[str, Verdict, str]]:
+    def said(*tables: Checked, has_xctrace: bool = True) -> list[tuple[object, ...]]:
         memory = Memory("17C529", {table.schema: table for table in tables})
         facts = doctor.direct_facts(memory, has_xctrace=has_xctrace)
-        return [(fact.name, fact.verdict, fact.words) for fact in facts]
+        return [(fact.name, fact.verdict, fact.words, fact.fix[:12]) for fact in facts]
 
     name, equal = "direct reading", (Checked("a", 1_000, AT), Checked("b", 20, AT))
     differs = Checked("d", 5, AT, "row 1, duration: 7 directly, 8 exported")
     assert said(*equal, Checked("c", 0, AT), differs) == [
-        (name, OK, "verified for build 17C529: 2 tables, 1,020 rows compared"),
-        (f"{name}: d", WARNING, "differs: row 1, duration: 7 directly, 8 exported."),
+        (name, OK, "verified for build 17C529: 2 tables, 1,020 rows compared", ""),
+        (f"{name}: d", WARNING, f"differs: {differs.difference}.", "Captures use"),
     ]
-    assert said() == [(name, UNKNOWN, "not checked yet for build 17C529")]
+    assert said() == [(name, UNKNOWN, "not checked yet for build 17C529", "The next `tr")]
     assert [fact[1] for fact in said(*equal, has_xctrace=False)] == [Verdict.NOT_APPLICABLE]
 
 
@@ -250,7 +247,7 @@ def test_without_xcrun_linux_is_as_it_should_be(
 
 
 def test_what_was_probed_is_shown_and_followed(
-    scenario: Callable[..., None], tmp_path: Path, tracekit: Any
+    scenario: Callable[..., None], tmp_path: Path, tracekit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario()
     failed = Combination("attach", counters=True, failure="It hung.")
@@ -263,6 +260,9 @@ def test_what_was_probed_is_shown_and_followed(
     assert provenance.capabilities == found
     assert any("--counters off" in text for text in provenance.warnings)
     assert "Metal GPU Counters" in provenance.command_lines[0]
+    monkeypatch.setenv("TRACEKIT_DISK_FLOOR", "999999999")
+    probed = doctor.probe_machine(Surroundings())
+    assert (probed.identity, len(probed.combinations)) == (found.identity, 4)
     scenario(toolchain="licence")
     ran = tracekit("doctor")
     assert (ran.code, "xcodebuild -license" in ran.out) == (3, True)

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tracekit.record.doctor.probe import WAYS, WORK, dispatches_within, probe
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.recorder import Recorded
 from tracekit.record.recorders import choose
-from tracekit.workload.journal import StepMark, WorkloadReport
+from tracekit.workload.journal import Journal, StepMark, WorkloadReport
 from tracekit.workload.workload import Work, all_workloads, load
 
 Scenario = Callable[..., None]
@@ -34,7 +34,7 @@ def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
     assert matrix.identity.xcode_build == "17C529"
     [found] = matrix.combinations
     assert (found.mode, found.counters, found.failure, found.works) == ("attach", True, "", True)
-    assert all((found.rows, found.others, found.counter_rows, found.saving is not None))
+    assert all((found.rows, found.others, found.counter_rows, found.saving))
     assert found.backend in {"cpu", "metal"}
     assert found.counter_set == "Performance Limiters"
     assert reported[0].startswith("1: attach, with counters: ")
@@ -44,20 +44,24 @@ def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
 class Stopped:
     """A recorder whose first recording fails, whose second one has no work of the target's.
 
-    The third one somebody stops.
+    The third one somebody stops. Each is said to end later than now, and has three steps.
     """
 
     name = "xctrace"
 
     def __init__(self, toc: str, intervals: str, stop: Exception | Recorded) -> None:
-        mine = Recorded(targets=(Process(4711),))
+        mine = Recorded((Process(4711),), ended="2999-01-01", failure="Cut.", warnings=("Late.",))
         self._outcomes = [ToolError("It failed.", "Do."), mine, stop]
         self._exports = {"toc.xml": toc, "metal-gpu-intervals.xml": intervals}
 
     def version(self) -> str:
         return "xctrace version 26.0 (17C529)"
 
-    def record(self, *_: Any) -> Recorded:
+    def record(self, _: Any, recording: Recording, *__: Any) -> Recorded:
+        with closing(Journal(recording.journal_file)) as journal:
+            journal.write("model", dispatches=2)
+            for phase in ("warm-up", "steady", "steady"):
+                journal.write("step", phase=phase, start=0, submitted=1, completed=2)
         outcome = self._outcomes.pop(0)
         if isinstance(outcome, Exception):
             raise outcome
@@ -75,11 +79,13 @@ def test_a_way_that_gives_nothing_is_a_result_and_a_probe_that_is_stopped_is_non
     stop: Any, toc_xml: Callable[..., str], intervals_xml: Callable[..., str]
 ) -> None:
     recorder: Any = Stopped(toc_xml(), intervals_xml([(0, 1, 420, "WindowServer")] * 2), stop)
-    failed, empty = probe(recorder, HERE, ways=WAYS[:2], **LITTLE).combinations
-    assert failed == Combination("launch", counters=False, failure="It failed. Do.")
-    assert empty.warnings[-1] == "Odd."
-    counted = Combination("attach", counters=False, rows=0, others=2)
-    assert replace(empty, warnings=()) == counted
+    failed, empty = probe(recorder, HERE, ways=WAYS[1::-1], seconds=0.3, dispatches=2).combinations
+    assert failed == Combination("attach", counters=False, failure="It failed. Do.")
+    assert "that the export lacks" in empty.warnings[0]
+    assert empty == Combination(
+        "launch", counters=False, rows=0, others=2, dispatches=4, saving=0.0, failure="Cut.",
+        warnings=(*empty.warnings[:1], "Late.", "Odd."),
+    )  # fmt: skip
     with pytest.raises(InterruptedRunError, match="no probe is kept"):
         probe(recorder, HERE, **LITTLE)
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -421,7 +422,7 @@ def test_a_command_is_sampled_and_its_leftovers_ended(
     recorder: HostRecorder, recording: Recording
 ) -> None:
     code = "import subprocess as s, time; print(s.Popen(['sleep', '3600']).pid); time.sleep(0.3)"
-    target = Launch((sys.executable, "-c", code))
+    target, ours = Launch((sys.executable, "-c", code)), time.process_time_ns()
     recorded = recorder.record(Request(target, 30.0), recording, quiet)
     assert (recorded.failure, recorded.overhead and recorded.overhead.ratio) == ("", None)
     [warning] = recorded.warnings
@@ -432,7 +433,7 @@ def test_a_command_is_sampled_and_its_leftovers_ended(
     taken = samples(recording)
     assert len(taken) >= 2
     assert max(sample.memory for sample in taken) > 0  # none is left to one that ends just then
-    assert taken[-1].cpu > 0
+    assert 0 < taken[-1].cpu < ours
     until_gone(int(recording.host_output.read_text()))
 
 
@@ -444,7 +445,8 @@ def test_a_running_process_is_only_sampled(recorder: HostRecorder, recording: Re
     assert (recorded.end_reason, recorded.command_lines) == ("Time limit reached", ())
     assert recorded.targets[0].pid == sleeper.pid
     assert load_session(recording).kind == "attached"
-    assert len(samples(recording)) >= 2
+    first, *_, last = samples(recording)
+    assert first.cpu <= last.cpu < 100_000_000  # its own, not ours
     request = Request(Launch(("no-such-program-anywhere",)), 1.0)
     with pytest.raises(ToolError, match="no-such-program-anywhere cannot be started"):
         recorder.record(request, recording, quiet)

@@ -19,7 +19,6 @@ from tracekit.record.xctrace.command_line import (
     select,
     time_limit,
 )
-from tracekit.record.xctrace.tool import Xctrace
 
 MST = "Metal System Trace"
 ENVIRONMENT = {"HOME": "/Users/a", "PATH": "/usr/bin:/bin", "SECRET": "x", "MTL_HUD_ENABLED": "1"}
@@ -31,26 +30,21 @@ TO_THE_PROGRAM = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("target", "selection", "words", "rest"),
-    [
+def test_the_whole_line() -> None:
+    cases: tuple[tuple[Launch | Attach, Selection, tuple[str, ...], tuple[str, ...]], ...] = (
         (PROGRAM, Selection("/t/My.x"), ("--template", "/t/My.x"), TO_THE_PROGRAM),
         (
             Attach(27364), Selection(MST, adds_counters=True),
             ("--template", MST, "--instrument", "Metal GPU Counters"), ("--attach", "27364"),
         ),
-    ],
-)  # fmt: skip
-def test_the_whole_line(
-    target: Launch | Attach, selection: Selection, words: tuple[str, ...], rest: tuple[str, ...]
-) -> None:
-    def line(tool: Xctrace) -> tuple[str, ...]:
-        request, run = Request(target, 5), Recording(Path("/r"))
-        return record_line(tool, request, target, selection, run, environment=ENVIRONMENT)
-
+    )  # fmt: skip
     whole = ("--time-limit", "5s", "--output", "/r/recording.trace", "--no-prompt")
-    assert line(xcode()) == ("/X/xctrace", "record", *words, *whole, *rest)
-    assert "--no-prompt" not in line(xcode(help="--template"))
+    for target, selection, words, rest in cases:
+        said, run = (Request(target, 5), target, selection), Recording(Path("/r"))
+        line = record_line(xcode(), *said, run, environment=ENVIRONMENT)
+        assert line == ("/X/xctrace", "record", *words, *whole, *rest)
+        line = record_line(xcode(help="--template"), *said, run, environment=ENVIRONMENT)
+        assert "--no-prompt" not in line
 
 
 def test_time_limits_are_whole_numbers() -> None:
@@ -61,23 +55,20 @@ def test_time_limits_are_whole_numbers() -> None:
             time_limit(nothing)
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        ((), "There is no command to record"),
-        (("no-such-program",), "There is no program 'no-such-program' that can be run"),
-        (("/Applications/A.app/",), "is an app bundle, not a program"),
-    ],
-)
 def test_programs_are_found_links_are_kept_and_what_cannot_be_launched_is_said(
-    argv: tuple[str, ...], message: str, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     assert absolute(("sh", "-c", "x"), {"PATH": "/bin"}) == ("/bin/sh", "-c", "x")
     link = tmp_path / "python"  # as in a virtual environment
     link.symlink_to("/bin/sh")
     assert absolute((str(link),), os.environ) == (str(link),)
-    with pytest.raises(UsageError, match=message):
-        absolute(argv, {"PATH": "/bin"})
+    for argv, message in (
+        ((), "There is no command to record"),
+        (("no-such-program",), "There is no program 'no-such-program' that can be run"),
+        (("/Applications/A.app/",), "is an app bundle, not a program"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            absolute(argv, {"PATH": "/bin"})
 
 
 OURS = {

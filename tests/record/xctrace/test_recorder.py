@@ -258,10 +258,15 @@ def test_a_recorder_that_hangs_after_saving_is_ended(record: Record, scenario: S
 
 
 @pytest.mark.parametrize("moment", ["recording", SAVING, "checking the bundle"])
-def test_ctrl_c_saves(moment: str, record: Record, scenario: Scenario, told: list[str]) -> None:
+def test_ctrl_c_saves(
+    moment: str, record: Record, scenario: Scenario, recording: Recording, told: list[str]
+) -> None:
     scenario(issues=[["Warning", "Odd."]])
     limit = 30 if moment == "recording" else 0.3
-    recorded = record(SLOW, limit=limit, progress=interrupting(moment, told))
+    with closing(Journal(recording.journal_file)) as journal:
+        journal.write("about", pid=4194304, process="worker")
+    target = replace(SLOW, journal=recording.journal_file)
+    recorded = record(target, limit=limit, progress=interrupting(moment, told))
     assert (recorded.interrupted, recorded.failure) == (True, "")
     # Later on, the recording may have come to its end by itself.
     assert moment != "recording" or "asked xctrace to stop and to save what it has" in told
@@ -269,7 +274,8 @@ def test_ctrl_c_saves(moment: str, record: Record, scenario: Scenario, told: lis
     checked = moment != "checking the bundle"
     unchecked = "The bundle was saved, but not checked before someone asked to stop."
     assert recorded.warnings == ("xctrace warns: Odd.", *([] if checked else [unchecked]))
-    assert bool(recorded.targets) is checked
+    names = [target.name for target in recorded.targets]
+    assert names == (["sleep"] if checked else ["worker"])
     assert recorded.command_lines
 
 

@@ -169,26 +169,20 @@ def test_templates_are_found_by_their_exact_name(tmp_path: Path) -> None:
             templates.template_file(name, files)
 
 
-@pytest.mark.parametrize(
-    ("said", "counters", "metal"),
-    [
+def test_what_xctrace_lists(tmp_path: Path) -> None:
+    cases: tuple[tuple[dict[str, str], str, bool], ...] = (
         ({}, "Metal GPU Counters", True),
         ({"instruments": "== Standard Instruments ==\nHangs\n"}, "", True),
         ({"help": "--template"}, "", True),
         ({"templates": "== Standard Templates ==\nBlank\n"}, "Metal GPU Counters", False),
         ({"templates": "Blank, Metal System Trace\n"}, "Metal GPU Counters", False),
-    ],
-)
-def test_what_xctrace_lists(
-    said: dict[str, str], counters: str, metal: bool, tmp_path: Path
-) -> None:
-    found = templates.overview(xcode(**said), tmp_path)
-    assert (found.gpu_counters, found.metal_system_trace) == (counters, metal)
-    assert len(found.remarks) == (1 if metal else 2)
-    assert ("--template PATH" in found.remarks[-1]) is not bool(counters)
-    assert metal or ("in a form that is known" in found.remarks[0]) is not bool(found.sections)
-    if not said:
-        assert found.sections == {
-            "Standard Templates": ["Metal System Trace", "Time Profiler"],
-            "User Templates": ["mine"],
-        }
+    )
+    for said, counters, metal in cases:
+        found = templates.overview(xcode(**said), tmp_path)
+        assert (found.gpu_counters, found.metal_system_trace) == (counters, metal)
+        assert len(found.remarks) == (1 if metal else 2)
+        assert ("--template PATH" in found.remarks[-1]) is not bool(counters)
+        assert metal or ("in a form that is known" in found.remarks[0]) is not bool(found.sections)
+    listed = ["Metal System Trace", "Time Profiler"]
+    sections = templates.overview(xcode(), tmp_path).sections
+    assert sections == {"Standard Templates": listed, "User Templates": ["mine"]}

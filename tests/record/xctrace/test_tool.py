@@ -78,9 +78,8 @@ def test_the_command_line_of_a_table(place: int | None, nth: str, tmp_path: Path
     assert len(run.asked) == 1
 
 
-@pytest.mark.parametrize(
-    ("answers", "patiently", "asked", "error"),
-    [
+def test_an_export_that_is_not_ready_alone_is_tried_again(tmp_path: Path) -> None:
+    cases: tuple[tuple[list[Answer], bool, int, str], ...] = (
         ([NOT_READY, NOT_READY, XML], True, 3, ""),
         ([NOT_READY], True, 3, "The bundle has no template document"),
         ([NOT_READY], False, 1, "The bundle has no template document"),
@@ -88,16 +87,12 @@ def test_the_command_line_of_a_table(place: int | None, nth: str, tmp_path: Path
         ([(NOT_READY[1], "", 0)], True, 1, "wrote no XML"),
         ([""], True, 1, "wrote no XML"),
         ([NOT_READY[1]], True, 1, "wrote no XML"),
-    ],
-)
-def test_an_export_that_is_not_ready_alone_is_tried_again(
-    answers: list[Answer], patiently: bool, asked: int, error: str, tmp_path: Path
-) -> None:
-    run, output = Answers(*answers), tmp_path / "toc.xml"
-    with pytest.raises(ToolError, match=error) if error else nullcontext():
-        tool(run).toc(Path("/a"), output, patiently=patiently)
-    assert len(run.asked) == asked
-    assert output.exists() is not bool(error)
+    )
+    for number, (answers, patiently, asked, error) in enumerate(cases):
+        run, output = Answers(*answers), tmp_path / f"{number}.xml"
+        with pytest.raises(ToolError, match=error) if error else nullcontext():
+            tool(run).toc(Path("/a"), output, patiently=patiently)
+        assert (len(run.asked), output.exists()) == (asked, not error)
 
 
 def test_without_xcrun_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
