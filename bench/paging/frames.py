@@ -34,7 +34,10 @@ class Made(Mapping[str, pd.DataFrame]):
         """Return a table; raise KeyError where there is none."""
         join = SCHEMAS[name].join if name in SCHEMAS else None
         if name not in self._frames and join is not None:
-            self._frames[name] = made(SCHEMAS[name], join, self)[0]
+            try:
+                self._frames[name] = made(SCHEMAS[name], join, self)[0]
+            except KeyError as missing:
+                raise KeyError(name) from missing
         return self._frames[name].copy(deep=False)
 
     def __iter__(self) -> Iterator[str]:
