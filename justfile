@@ -38,7 +38,7 @@ format:
 
 # rewrite golden files and generated reference pages from what the code says now
 update:
-    uv run pytest --update-goldens
+    uv run pytest --numprocesses=0 --update-goldens
 
 # fetch the published schemas that reports are checked against, once; without them tests are skipped
 schemas:

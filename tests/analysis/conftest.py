@@ -28,16 +28,18 @@ def lines_of(found: Finding | str) -> Iterator[str]:
 def golden(request: pytest.FixtureRequest) -> Golden:
     """Compare findings, or lines, with those that `findings.txt` has under the test's name.
 
-    The file lies beside the test. `--update-goldens` writes it, in one process (`-n 0`).
+    The file lies beside the test. `just update` writes it, in one process: all tests of a folder
+    share it.
     """
     file = request.path.parent / "findings.txt"
 
     def require_equal(*found: Finding | str) -> None:
-        sections = dict(re.findall(r"^== (.+)\n((?:(?!== ).*\n)*)", file.read_text(), re.MULTILINE))
+        written = file.read_text() if file.exists() else ""
+        sections = dict(re.findall(r"^== (.+)\n((?:(?!== ).*\n)*)", written, re.MULTILINE))
         text = "".join(f"{line}\n" for each in found for line in lines_of(each))
         if request.config.getoption("--update-goldens"):
             sections[request.node.name] = text
             file.write_text("".join(f"== {name}\n{sections[name]}" for name in sorted(sections)))
-        assert text == sections[request.node.name]
+        assert text == sections.get(request.node.name), "`just update` writes it again"
 
     return require_equal

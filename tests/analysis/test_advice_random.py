@@ -41,7 +41,7 @@ class Program:
     wires: bool
 
     def run(self) -> Stock:
-        made, ends = Stock(switch=self.switch, launch=self.launch), list[float]()
+        made = Stock(switch=self.switch, launch=self.launch)
         for number in range(self.iterations):
             if self.allocates:
                 cells = {"event": "Allocation", "type": "Buffer", "size": 9 << 30}
@@ -56,12 +56,11 @@ class Program:
                 if self.waits == "each buffer":
                     made.wait()
                     made.spend(self.host / self.buffers)
-            ends.append(made.done)
             if self.waits == "each iteration" or (self.waits == "rarely" and number % 10 == 9):
                 made.wait()
                 made.spend(self.host)
             elif self.waits == "ahead":
-                made.wait(ends[max(0, number - 1)])
+                made.run_ahead()
         return made
 
 

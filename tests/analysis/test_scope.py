@@ -18,8 +18,8 @@ from tracekit.analysis.work_names import Chore, NamedWork, named_work, reasons
     ("label", "name"),
     [
         (
-            "Command Buffer 0:Command 0      ( probe (37931) )  0xf269bad2",
-            "Command Buffer 0:Command 0",
+            "Command Buffer 0:Compute Command 0      ( probe (37931) )  0xf269bad2",
+            "Command Buffer 0:Compute Command 0",
         ),
         ("metal.gl:metal.gl      ( Firefox GPU Helper (63961) )  0xf269c3a9", "metal.gl:metal.gl"),
         ("      ( WindowServer (420) )  0xf169adeb", "unlabelled"),
@@ -83,8 +83,8 @@ def named(labels: list[str], shaders: pd.DataFrame | None = None) -> NamedWork:
 
 
 CHORES = {
-    Chore.GATHER: ["Gather:Command 0  ( python3 (4711) )  0xf2", "GatherAxis", "pages_to_dense"],
-    Chore.SCATTER: ["Scatter:Command 3", "SliceUpdate", "reshape_and_cache_f16", "kv_write"],
+    Chore.GATHER: ["Gather:Compute Command 0  ( py (4711) )  0xf2", "GatherAxis", "pages_to_dense"],
+    Chore.SCATTER: ["Scatter:Compute Command 3", "SliceUpdate", "reshape_and_cache", "kv_write"],
     Chore.METADATA: ["Copy", "AsType", "Arange", "block_tables", "slot mapping", "Slice"],
 }
 MORE = ["ScaledDotProductAttention", "paged_gather_attention", "RMSNorm, Copy, Matmul"]

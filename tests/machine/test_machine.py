@@ -2,6 +2,7 @@
 
 import platform
 import plistlib
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -130,6 +131,11 @@ def test_without_an_id_of_the_system_a_kept_random_name_tells_machines_apart(
     with pytest.raises(ToolError, match="no name of its own") as caught:
         environment(Machine("Linux"), file)
     assert "machine = " in caught.value.hint
+    kept = tmp_path / "first" / "machine-id"
+    kept.write_bytes(b"\xff")
+    monkeypatch.setenv("TRACEKIT_CACHE", str(kept.parent))
+    with pytest.raises(ToolError, match=re.escape(f"none can be kept in {kept}: ")):
+        environment(Machine("Linux"), file)
 
 
 def test_the_name_is_the_chip_and_the_id() -> None:

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from tracekit.report.panels import PANELS
 from tracekit.report.render import render
 from typed_rows import frame, frames
 
-GOLDENS = Path(__file__).parent / "goldens"
 RUNS = ("bare", "host_run", "trace_run", "paced_run", "served_run", "profiled_run", "replayed_run")
 DRAWN = ("d", "x", "y", "width", "cx", "cy", "transform")
 SECTIONS = {"occupancy", "roofline", "memory", "health", "latencies", "throughput", "timeline"}
@@ -63,15 +62,11 @@ def lines(part: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_page_is_that_of_its_golden_file(request: pytest.FixtureRequest, name: str) -> None:
+def test_a_page_is_that_of_its_golden_file(golden: Callable[..., None], name: str) -> None:
     run = getattr(report_runs, name)()
     page = page_of(run)
     assert page_of(run) == page
-    file = GOLDENS / f"{name}.txt"
-    if request.config.getoption("--update-goldens"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(readable(page) + "\n")
-    assert readable(page) + "\n" == file.read_text()
+    golden(f"goldens/{name}.txt", readable(page) + "\n")
 
 
 @pytest.mark.parametrize("name", ["host_run", "trace_run", "bare", "paced_run"])

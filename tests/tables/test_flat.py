@@ -53,6 +53,12 @@ def test_a_value_against_its_type_makes_text_and_a_warning(export: Export) -> No
     assert frame["n"].tolist() == [1, 2]
 
 
+def test_a_pid_that_is_no_number_is_text_and_a_warning(export: Export) -> None:
+    path = export("process:process", '<row><process fmt="x (abc)"><pid>abc</pid></process></row>')
+    with pytest.warns(DriftWarning, match=r"process\.pid is declared as a number"):
+        assert read_table(path)["process.pid"].tolist() == ["abc"]
+
+
 def test_damage_is_a_warning_that_counts_the_rows(export: Export) -> None:
     path = export("n:uint32", *[FIVE] * 3)
     path.write_text(path.read_text().partition("</node>")[0][:-5])

@@ -143,7 +143,7 @@ def _shown(change: Change) -> Shown:
 
 
 def change_words(change: Change) -> str:
-    """Return the measured change with its interval; at equal pace, that change and the measured."""
+    """Return the change with its interval: as measured, or at equal pace and as measured."""
     if change.change is None or change.measured is None:
         return NOTHING
     shown = _shown(change)

@@ -143,9 +143,10 @@ class _Elements:
             addresses = [column[number].as_py() for number in _frames(stack, symbols)]
             counters = addresses[:1] if words.startswith("PC:") else []
             others = " ".join(map(str, addresses[len(counters) :]))
-            fmt = f"frag {stack}"
-            element = self._element
-            yield element("text-addresses", others, (others,), fmt=fmt) if others else SENTINEL
+            if others:
+                yield self._element("text-addresses", others, (others,), fmt=f"frag {stack}")
+            else:
+                yield SENTINEL
             for counter in counters:
                 yield self._value("text-address", counter, Encoding.INTEGER)
 

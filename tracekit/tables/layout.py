@@ -82,7 +82,7 @@ class _Column:
             return None
         clashing = ", ".join(sorted(self.foreign)) if self._clashing else ""
         found = clashing or f"what is no {self._effective}"
-        declared = next(iter(self.foreign)) if self._one_foreign else self.declared
+        declared = next(iter(self.foreign)) if self._one_foreign else self.declared or "a number"
         return f"{self.name} is declared as {declared} and holds {found}; it is text"
 
     @cached_property

@@ -67,9 +67,9 @@ def test_boundaries_and_late_starts_are_findings(golden: Golden) -> None:
     encoders, steps = row(20, 4, per_buffer=20), row_of_steps([480 * US] * 10)
     of_encoders = judged(ENCODERS, gpu_intervals=encoders, steps=steps)  # 190 gaps of 4 µs
     starts = row(600, 400, number=11, ahead=1_000)
-    late = judged(LATE, gpu_intervals=starts)  # 10 gaps of 400 µs
+    waited = judged(LATE, gpu_intervals=starts)  # 10 gaps of 400 µs
     steady = judged(LATE, gpu_intervals=starts, phases=phases(5_000 * US, 3_000 * US))  # 3 of them
-    golden(*of_buffers, *of_encoders, *late, *steady)
+    golden(*of_buffers, *of_encoders, *waited, *steady)
     assert not judged(ENCODERS, {"limit": 0.2}, gpu_intervals=encoders)
 
 
@@ -205,12 +205,15 @@ def test_readbacks_abstain_where_nobody_reports() -> None:
     host = intervals([(0, 5)], clock="host")
     with pytest.raises(Unavailable, match="has no spans `readback`"):
         judged(READS, gpu_intervals=host, steps=row_of_steps([10]))
-    # Of two runs the longer one repeats: the first is shorter than the break behind it.
+    with pytest.raises(Unavailable, match="no repeating structure was found"):
+        judged(READS, **{name: rows.iloc[:5] for name, rows in EACH_WAITS.items()})
+
+
+def test_of_two_runs_the_longer_one_repeats() -> None:
+    # The first is shorter than the break behind it.
     pieces = np.array([*range(10, 30), *[3] * 6, *range(40, 48), *[3] * 50])
     at = np.arange(pieces.size) * 10 * MS
     times = {"begun": at, "committed": at, "started": at, "ended": at + MS, "completed": at + MS}
     found = repeating(pd.DataFrame({**times, "busy": MS, "encoders": pieces}))
     assert found is not None
     assert found[0].tolist() == at[-50:].tolist()
-    with pytest.raises(Unavailable, match="no repeating structure was found"):
-        judged(READS, **{name: rows.iloc[:5] for name, rows in EACH_WAITS.items()})

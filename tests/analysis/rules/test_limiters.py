@@ -69,6 +69,30 @@ def test_what_has_time_or_is_bound_elsewhere_passes(rule: str, values: dict[str,
     assert not judge(rule, values)
 
 
+BOUNDS = {
+    "memory-bound": "LLC Limiter",
+    "compute-bound": "ALU Limiter",
+    "other-limiter": "MMU Limiter",
+}
+
+
+@pytest.mark.parametrize(
+    ("shares", "found"),
+    [
+        ((75.0, 30.0, 30.0), ["memory-bound"]),
+        ((30.0, 75.0, 30.0), ["compute-bound"]),
+        ((30.0, 30.0, 75.0), ["other-limiter"]),
+        ((75.0, 30.0, 80.0), ["memory-bound"]),
+        ((75.0, 30.0, 95.0), ["other-limiter"]),
+        ((30.0, 75.0, 95.0), ["other-limiter"]),
+        ((75.0, 75.0, 75.0), []),
+    ],
+)
+def test_at_most_one_thing_bounds_a_run(shares: tuple[float, ...], found: list[str]) -> None:
+    values = dict(zip(BOUNDS.values(), shares, strict=True))
+    assert [rule for rule in BOUNDS if judge(rule, values)] == found
+
+
 def test_what_the_workload_itself_needs_tells_good_news_from_bad(golden: Golden) -> None:
     found: list[Finding] = []
     for rule, values, steps, severity in (

@@ -110,10 +110,10 @@ def heated(thermal: pd.DataFrame | None = None, **tables: pd.DataFrame | None) -
     return judged("thermal-pressure", gpu_intervals=work, thermal_states=thermal, **tables)
 
 
-def levels(*levels: float) -> pd.DataFrame:
+def levels(*each: float) -> pd.DataFrame:
     """Make `gauges` of a level of the thermal pressure each second."""
     cells = {"name": "thermal_pressure", "source": "powermetrics"}
-    return table("time value", *enumerate(levels), unit=SECOND, **cells)
+    return table("time value", *enumerate(each), unit=SECOND, **cells)
 
 
 LATER = phases(2 * SECOND, 8 * SECOND)

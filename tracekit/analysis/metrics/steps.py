@@ -156,7 +156,7 @@ def readbacks_per_step(
     """Waits for the device in a steady iteration, the mean; of several variants the most.
 
     A wait is a moment at which all command buffers of the target were reported complete before it
-    began to encode the next.
+    began to encode the next, and at which no memory was being wired.
     """
     require_lives(timeline)
     return per_iteration(gaps_in(gaps, State.AFTER_WAIT), steady_iterations(iterations))

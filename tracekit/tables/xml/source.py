@@ -52,15 +52,12 @@ def not_an_export(path: Path) -> InputError:
         return DamagedExportError(f"{path} is cut before its first table.", hint="Export it again.")
     if not first:
         return InputError(f"{path} is empty.", hint="Export it again.")
-    found = (
-        f"is XML with the root <{name}>" if name else f"is not XML; it begins with {first[:120]!r}"
-    )
-    return InputError(
-        f"{path} {found}, and no export of a table.",
-        hint='Export a table: --xpath \'/trace-toc/run[@number="1"]/data/table[@schema="…"]\'.'
-        if name
-        else "Unpack it, or make it UTF-8, first.",
-    )
+    found = f"is not XML; it begins with {first[:120]!r}"
+    hint = "Unpack it, or make it UTF-8, first."
+    if name:
+        found = f"is XML with the root <{name}>"
+        hint = 'Export a table: --xpath \'/trace-toc/run[@number="1"]/data/table[@schema="…"]\'.'
+    return InputError(f"{path} {found}, and no export of a table.", hint=hint)
 
 
 _LONGEST_TAG = 1 << 20
