@@ -111,10 +111,8 @@ def test_what_it_saved_is_exported(
     bundle, seen = tmp_path / "a.trace", tmp_path / "seen.txt"
     code = f"import os; open({str(seen)!r}, 'w').write(repr(sorted(os.environ)))"
     target = ("--env", "KEY=a=b", "--launch", "--", *QUICK[:-1], code)
-    assert (
-        call("xctrace", "record", *MST, "--output", str(bundle), *target, stdin="\n").returncode
-        == 0
-    )
+    record = ("xctrace", "record", *MST, "--output", str(bundle), *target)
+    assert call(*record, stdin="\n").returncode == 0
     # a launched program gets only what --env names
     assert ("'KEY'" in seen.read_text(), "SECRET" in seen.read_text()) == (True, False)
     scenario(missing_template=2)

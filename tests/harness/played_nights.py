@@ -76,11 +76,11 @@ class Played:
     def git(self, *words: str) -> str:
         return git(self.top, *words)
 
-    def begin(self, reference: str, branch: str = "main") -> None:
+    def begin(self, reference: str) -> None:
         """Make the repository, with a first commit and a plan; `reference` is the lines of it."""
         (self.top / "own").mkdir(parents=True)
         (self.top / ".gitignore").write_text("nights/\ntracekit.toml\n__pycache__/\n")
-        self.git("init", "--quiet", f"--initial-branch={branch}")
+        self.git("init", "--quiet", "--initial-branch=main")
         first = self.commit(1.0)
         table = "[nightly.capture.reference]\n" + reference.replace("FIRST", first)
         plan = _PLAN.format(reference=table if reference else "")

@@ -71,11 +71,6 @@ class Nights:
             text=True,
         )
 
-    def run(self) -> tuple[int, str, str]:
-        with self.start() as process:
-            out, err = process.communicate(timeout=120)
-        return process.returncode, out, err
-
     @property
     def output(self) -> Path:
         return self.top / "bench" / "nights"

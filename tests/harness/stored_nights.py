@@ -1,11 +1,10 @@
 """Nights as a history keeps them, made of literal values, and what is said past its store."""
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy import create_engine, text
 
 from tracekit.base.recording import Overhead
 from tracekit.machine.state import State
@@ -93,27 +92,6 @@ def sql(url: str, statement: str) -> list[Any]:
             return [tuple(row) for row in done] if done.returns_rows else []
     finally:
         engine.dispose()
-
-
-class Cut(Exception):  # noqa: N818  it stands for the process's end
-    pass
-
-
-@contextmanager
-def cut_at(engine: Engine, number: int) -> Generator[list[str]]:
-    """Fail at a statement, counted from 0; give the statements that came so far."""
-    seen: list[str] = []
-
-    def see(_: Any, __: Any, statement: str, *___: Any) -> None:
-        if len(seen) == number:
-            raise Cut
-        seen.append(statement)
-
-    event.listen(engine, "before_cursor_execute", see)
-    try:
-        yield seen
-    finally:
-        event.remove(engine, "before_cursor_execute", see)
 
 
 def two_nights(store: Store) -> None:

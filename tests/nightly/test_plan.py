@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
+from real_nights import git
 from tracekit.analysis.metrics import METRICS
 from tracekit.base.errors import UsageError
-from tracekit.base.git import done
 from tracekit.machine.state import StateLimits
 from tracekit.nightly.plan.document import STARTER, open_document, write_starter
 from tracekit.nightly.plan.plan import (
@@ -304,10 +304,10 @@ def test_the_starter_is_written_where_there_is_a_folder_and_no_plan(tmp_path: Pa
 @pytest.mark.processes
 def test_the_starter_measures_against_the_commit_that_stands(tmp_path: Path) -> None:
     for words in ("init --quiet --initial-branch=trunk", "commit --quiet --allow-empty -m first"):
-        done(tmp_path, *words.split())
+        git(tmp_path, *words.split())
     (capture,) = read_plan(write_starter(tmp_path / "tracekit.toml")).captures
     assert capture.reference is not None
-    assert done(tmp_path, "rev-parse", "HEAD").startswith(capture.reference.revision)
+    assert git(tmp_path, "rev-parse", "HEAD").startswith(capture.reference.revision)
     assert [metric.metric for metric in capture.metrics if metric.gate] == ["tokens_per_second"]
 
 

@@ -21,6 +21,7 @@ ROW, OUT = 2 * 2 * 64 * 2, 2 * 4 * 64 * 2  # K and V of a token, 2 heads of 64 h
 on_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
 paged, sdpa = partial(prepare, "paged", **DECODE), partial(prepare, "sdpa", **DECODE)
 versus = partial(prepare, "paged-vs-sdpa", **DECODE)
+flash = partial(prepare, "flash", **PREFILL)
 norm = partial(prepare, "rmsnorm-linear", rows=3, dims=96, out_dims=40)
 cached = partial(prepare, "kv-cache", batch=2, q_heads=4, kv_heads=2, prompt=32)
 
@@ -168,7 +169,7 @@ def test_the_speed_up_is_that_of_pairs_of_the_steady_phase_alone(make: Any) -> N
     ("target", "said", "make"),
     [
         ("scaled_dot_product_attention", r"The result of \S+ is off by", versus),
-        ("scaled_dot_product_attention", "The result of flash is off", partial(prepare, "flash")),
+        ("scaled_dot_product_attention", "The result of flash is off", flash),
         ("scaled_dot_product_attention", "Dense attention is off", sdpa),
         ("rms_norm", "The result of separate is off by 0", norm),
         ("scaled_dot_product_attention", "Attention after 33 tokens is off by 0", cached),
@@ -180,13 +181,13 @@ def test_a_wrong_result_is_not_measured(
     right = getattr(mx.fast, target)
     monkeypatch.setattr(mx.fast, target, lambda *given, **how: right(*given, **how) * 1.1 + 0.1)
     with pytest.raises(ToolError, match=said) as caught:
-        make(**(PREFILL if "flash" in said else {}))
+        make()
     assert "not measured" in caught.value.hint
 
 
 @pytest.mark.parametrize(("causal", "layout"), [(True, "BHSD"), (False, "BHSD"), (True, "BSHD")])
 def test_flash_and_naive_agree_and_the_scores_are_spared(causal: bool, layout: str) -> None:
-    step = prepare("flash", **PREFILL, causal=causal, layout=layout, dtype="float32")
+    step = flash(causal=causal, layout=layout, dtype="float32")
     known = results(step)
     assert 0 < known["max_error_flash"] < 1e-5
     assert 0 < known["max_error_naive"] < 1e-5
@@ -201,7 +202,7 @@ def test_flash_and_naive_agree_and_the_scores_are_spared(causal: bool, layout: s
 
 
 def test_naive_attention_really_holds_its_scores() -> None:
-    known = results(prepare("flash", **{**PREFILL, "seq": 128, "kv_heads": 4}))
+    known = results(flash(seq=128, kv_heads=4))
     assert known["peak_memory_naive"] >= known["scores"]
     if not mx.metal.is_available():
         assert known["fused"] == 0

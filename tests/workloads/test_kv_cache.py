@@ -40,9 +40,11 @@ def test_it_steps_until_it_is_full_and_knows_its_errors(kind: str, dtype: str) -
 
 
 def test_levels_say_what_each_kind_holds() -> None:
+    step = prepare(kind="growing")
+    assert step.results["bytes_per_token"].value == TOKEN
     # from 9 tokens in room for 16 to 20 in room for 24
     growing = {"tokens_held": 2 * 20, "bytes_held": 24 * TOKEN, "bytes_copied": 16 * TOKEN}
-    assert run(prepare(kind="growing"), 10) == growing
+    assert run(step, 10) == growing
     for kind, tokens in (("sliding", 12), ("paged", 20)):
         held = {"tokens_held": 2 * tokens, "bytes_held": tokens * TOKEN, "bytes_copied": 0}
         assert run(prepare(kind=kind), 10) == held

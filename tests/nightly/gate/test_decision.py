@@ -78,7 +78,8 @@ def test_a_policy_says_what_it_takes() -> None:
 
 def test_the_baseline_is_taken_off() -> None:
     for sittings, expected in (
-        *(([at(0.40)], Ruling.SAME), ([at(0.34)], Ruling.BETTER)),
+        ([at(0.40)], Ruling.SAME),
+        ([at(0.34)], Ruling.BETTER),
         ([at(0.46), at(0.46)], Ruling.WORSE),
     ):
         assert decide(sittings, at(0.40), T, POLICY) is expected

@@ -119,13 +119,24 @@ def test_a_job_is_loaded_found_replaced_and_removed(
     renamed = job_of(replace(plan, name="other"), time(4, 0))
     add(scheduler, renamed)
     assert there(fakes) == ({renamed.label}, [renamed.label])
+    [kept] = find(scheduler, job.plan)
+    assert remove(scheduler, renamed.label) == ()
+    assert (there(fakes), find(scheduler, job.plan)) == ((set(), []), ())
+    assert standing(scheduler, kept).loaded is False
 
+
+@pytest.mark.processes
+def test_what_was_installed_is_there_again_where_the_next_cannot_be(
+    scheduler: Scheduler, fakes: Fakes, job: Job, plan: NightPlan
+) -> None:
+    installed = job_of(replace(plan, name="other"), time(4, 0))
+    add(scheduler, installed)
     fakes.tell(refuses="Operation not permitted")
     with pytest.raises(ToolError, match="Operation not permitted") as caught:
         add(scheduler, job)
     assert caught.value.hint == scheduler.hint
     [kept] = find(scheduler, job.plan)
-    assert (kept.label, kept.at) == (renamed.label, time(4, 0)), "it is there again"
+    assert (kept.label, kept.at) == (installed.label, time(4, 0))
     fakes.tell(refuses="")
     os.utime(kept.file, (0, 0))
     (first, *_) = files_of(scheduler, job)
@@ -133,11 +144,8 @@ def test_a_job_is_loaded_found_replaced_and_removed(
     with pytest.raises(RecordingError, match="cannot be written"):
         add(scheduler, job)
     first.rmdir()
-    assert there(fakes) == ({renamed.label}, [renamed.label])
+    assert there(fakes) == ({installed.label}, [installed.label])
     assert find(scheduler, job.plan)[0].since.startswith("1970-01-01T00:00:00")
-    assert remove(scheduler, renamed.label) == ()
-    assert (there(fakes), find(scheduler, job.plan)) == ((set(), []), ())
-    assert standing(scheduler, kept).loaded is False
 
 
 def test_an_odd_job_is_loaded_and_read_back_as_it_was_written(

@@ -138,7 +138,10 @@ def test_a_real_one_is_greeted_quoted_and_ended(
         with pytest.raises(ToolError, match="that nothing was prepared in"):
             child.ask(ChildRequest(steps=RunSteps(1.0)), 20)
     assert child.child.exit_status == 3
-    dead = replace(variant, python=Path("/bin/false"))
+    false = tmp_path / "false"
+    false.write_text("#!/bin/sh\nexit 1\n")
+    false.chmod(0o755)
+    dead = replace(variant, python=false)
     reason = r"^The candidate ended in the middle of its work, with exit code 1\.$"
     with pytest.raises(ToolError, match=reason), started("the candidate", dead, log, bounds):
         pytest.fail("it was greeted")

@@ -149,7 +149,8 @@ def test_a_matrix_becomes_facts() -> None:
     ):
         facts = doctor.shown(Capabilities(MACHINE, AT, tuple(ways)), has_xctrace=True)
         [found] = [shown for shown in facts if shown.name == f"probe: {fact}"]
-        assert (found.verdict, words in found.words, fix in found.fix) == (verdict, True, True)
+        known = (found.verdict, words in found.words, fix in found.fix)
+        assert known == (verdict, True, True), (ways, found)
     [never] = doctor.shown(None, has_xctrace=True)
     assert (never.name, never.words[:12], never.fix[:10]) == ("probe", "never probed", "`tracekit ")
 
@@ -180,8 +181,9 @@ def test_auto_follows_what_was_seen() -> None:
         ways = [replace(COUNTED, mode=mode, counters=counted) for mode, counted in works or ()]
         matrix = None if works is None else Capabilities(MACHINE, AT, tuple(ways))
         plan, said = doctor.advised(replace(WORKLOAD, **asked), matrix)
-        assert (plan.counters, plan.method, len(said)) == (counters, method, len(notes))
-        assert all(note in text for note, text in zip(notes, said, strict=True))
+        known = (plan.counters, plan.method, len(said))
+        assert known == (counters, method, len(notes)), (asked, works)
+        assert all(note in text for note, text in zip(notes, said, strict=True)), said
 
 
 def test_what_comparing_bundles_with_exports_has_shown() -> None:

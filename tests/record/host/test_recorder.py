@@ -65,7 +65,8 @@ def test_a_failure_is_one_sentence() -> None:
         (End.INTERRUPTED, -2, UNREADY, "", True),
     ):
         found = host.recorded(ending(end, status), report)
-        assert (found.failure, found.interrupted) == (failure, interrupted)
+        known = (found.failure, found.interrupted)
+        assert known == (failure, interrupted), (end, status, report)
 
 
 def test_last_words_advice_and_warnings_are_handed_on() -> None:
@@ -97,8 +98,10 @@ def test_an_account_that_nobody_closed_is_closed(tmp_path: Path) -> None:
     closed = close(-9, state="steady")
     assert closed is not None
     assert closed.error == "python ended with signal SIGKILL."
-    with pytest.raises(UsageError, match=r"Too small\."):
-        close(2, state="failed", complete=True, error="Too small.", exit_code=2)
+    refused = {"state": "failed", "complete": True, "error": "Too small.", "hint": "Take 2."}
+    with pytest.raises(UsageError, match=r"Too small\.") as caught:
+        close(2, **refused, exit_code=2)
+    assert caught.value.hint == "Take 2."
 
 
 def costs(recorded: Sequence[int], unrecorded: Sequence[int]) -> Overhead:

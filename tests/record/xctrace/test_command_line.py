@@ -126,7 +126,8 @@ def test_a_wish_for_counters_becomes_the_instrument_unless_the_template_has_a_se
         ((True, None, False), "on", "Time Profiler"),
     ):
         got = chosen(*templates, counters=counters)
-        assert (got.adds_counters, got.own_counters, bool(got.warnings)) == expected
+        known = (got.adds_counters, got.own_counters, bool(got.warnings))
+        assert known == expected, (counters, templates)
         assert got.counters is (True in expected[:2])
         assert got.template in {MST, "Time Profiler"} or got.template.endswith("t.tracetemplate")
 

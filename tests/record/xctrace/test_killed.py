@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 
@@ -13,9 +14,10 @@ import pytest
 
 from children import until
 from command_line import run
+from tracekit.base.errors import ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.xctrace.claim import locked
+from tracekit.record.xctrace.claim import Holder, locked
 from tracekit.run import open as open_run
 from worker_naps import naps_that
 
@@ -62,6 +64,13 @@ def start_naps(folder: Path, words: str, times: int, *arguments: str) -> subproc
     return process
 
 
+def stale(folder: Path) -> list[Holder | None]:
+    """Try to take the lock; return who did not give it back, nothing while it is held."""
+    with suppress(ToolError), locked(folder, notes_folder()) as (_, before):
+        return [before]
+    return []
+
+
 def end(process: subprocess.Popen[bytes], number: int, folder: Path) -> None:
     is_killed = number == signal.SIGKILL
     process.send_signal(number)
@@ -70,8 +79,10 @@ def end(process: subprocess.Popen[bytes], number: int, folder: Path) -> None:
     stage = Recording(folder).provenance().stages["record"]
     assert stage.state == "interrupted"
     assert stage.message.startswith("tracekit was ended before it could finish") is is_killed
-    with locked(folder, notes_folder()) as (_, before):  # not given back
-        assert (before is not None) is (is_killed and (folder / "recording.trace").exists())
+    # A process has lost its command line a moment before its files, and so the lock, are closed.
+    left: list[Holder | None] = []
+    until(lambda: left.extend(stale(folder)) or left, "the lock is free")
+    assert (left[0] is not None) is (is_killed and (folder / "recording.trace").exists())
 
 
 # The line that shows a state, and how the fake makes it last.

@@ -93,8 +93,8 @@ def test_what_is_whole_and_what_is_not() -> None:
         (Ended(SAVED, -SIGTERM), RUN, False, None, "xctrace hung after it had saved"),
     ):  # fmt: skip
         said = judge(ended, run, launched=launched, report=report)
-        assert said.startswith(failure)
-        assert bool(said) is bool(failure)
+        assert said.startswith(failure), ended
+        assert bool(said) is bool(failure), (ended, run)
 
 
 LATE = "xctrace did not stop in time and was stopped with SIGINT."
@@ -112,7 +112,8 @@ def test_warnings_are_of_xctrace_and_signals_nobody_asked_for() -> None:
         (Ended(SAVED, -9, KILLED), ""),
     ):
         found = warnings(ended)
-        assert (said in "".join(found), len(found)) == (True, bool(said))
+        known = (said in "".join(found), len(found))
+        assert known == (True, bool(said)), (ended, found)
 
 
 ARGV = ("/X/xctrace", "record", "--attach", "5")

@@ -110,15 +110,17 @@ def ask(number: int = SIGINT) -> None:
 def test_requests_are_taken_once_and_signals_at_once_are_one() -> None:
     before = signal.getsignal(SIGTERM)
     hangups = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
-    with stop_requests(together=0) as asked:
-        for number in (SIGINT, SIGTERM, signal.SIGHUP):
-            ask(number)
-        assert [asked() for _ in range(4)] == [True, True, True, False]
-    with stop_requests(together=60) as asked:
-        ask()
-        ask(SIGTERM)
-        assert [asked() for _ in range(2)] == [True, False]
-    signal.signal(signal.SIGHUP, hangups)
+    try:
+        with stop_requests(together=0) as asked:
+            for number in (SIGINT, SIGTERM, signal.SIGHUP):
+                ask(number)
+            assert [asked() for _ in range(4)] == [True, True, True, False]
+        with stop_requests(together=60) as asked:
+            ask()
+            ask(SIGTERM)
+            assert [asked() for _ in range(2)] == [True, False]
+    finally:
+        signal.signal(signal.SIGHUP, hangups)
     assert signal.getsignal(SIGTERM) is before
 
 

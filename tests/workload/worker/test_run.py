@@ -103,6 +103,11 @@ def test_a_step_that_raises_is_told_in_words(make_spec: MakeSpec, start: Start) 
     assert code == report.exit_code == len(report.steps) == 3
 
 
+def test_refused_parameters_are_usage(make_spec: MakeSpec, start: Start) -> None:
+    make_spec(naps_that(prepare='raise UsageError("Size 1 is too small.", "Take 2.")'))
+    assert ended(start()) == (2, "error: Size 1 is too small.\nhint: Take 2.\n")
+
+
 def test_it_waits_for_the_go(make_spec: MakeSpec, start: Start, when: When, tmp_path: Path) -> None:
     spec = make_spec(go_file=tmp_path / "go")
     worker = start()

@@ -75,12 +75,14 @@ def test_a_finding_decides_where_the_plan_says_so() -> None:
         ("pipeline-churn", None),
     ]
     for rule, traces, reference in (
-        *(("pipeline-churn", 2, 1), ("pipeline-churn", 0, 0), ("gpu-idle", 2, 0)),
+        ("pipeline-churn", 2, 1),
+        ("pipeline-churn", 0, 0),
+        ("gpu-idle", 2, 0),
     ):
         found = TracedFinding(rule, "", "note", traces, 2, in_reference=reference)
         night = replace(NIGHT, entries=(replace(DECODE, findings=(found,)),))
         (case,) = [each for each in of_night(night, PLAN).cases if each.kind == "finding"]
-        assert case.outcome is None
+        assert case.outcome is None, (rule, traces, reference)
 
 
 def test_links_name_no_folders_of_a_person_and_times_that_are_none_are_left_out() -> None:

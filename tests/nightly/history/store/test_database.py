@@ -4,7 +4,9 @@ import socket
 import sqlite3
 import sys
 import threading
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,11 +15,12 @@ import msgspec
 import psycopg
 import pytest
 from psycopg import errors
-from sqlalchemy import URL, event, inspect
+from sqlalchemy import URL, Engine, event, inspect
 from sqlalchemy.exc import DBAPIError
 
+from nobody import folder_of_nobody
 from postgresql import Server
-from stored_nights import Cut, cut_at, entry_of, night_of, sql
+from stored_nights import entry_of, night_of, sql
 from tracekit.base.errors import InputError, RecordingError, ToolError, TracekitError, UsageError
 from tracekit.nightly.history.night import Night
 from tracekit.nightly.history.store.database import as_error, database, require_tables
@@ -121,6 +124,18 @@ def test_files_of_something_else_are_left_alone(tmp_path: Path) -> None:
     refused(str(tmp_path), RecordingError, "is a folder, not a history")
 
 
+def test_a_file_that_is_read_only_is_read_and_not_written() -> None:
+    with folder_of_nobody() as folder:
+        file = folder / "history.db"
+        with Store.open(str(file)) as store:
+            store.append(night_of(1))
+        file.chmod(0o444)
+        with Store.open(str(file)) as store:
+            with pytest.raises(RecordingError, match="readonly database"):
+                store.append(night_of(2))
+            assert store.nights() == [night_of(1)]
+
+
 def test_nothing_is_made_for_a_reader_and_an_empty_file_becomes_a_history(tmp_path: Path) -> None:
     """A writer that was killed before its first page leaves one."""
     file = tmp_path / "history.db"
@@ -146,6 +161,40 @@ def test_a_server_or_a_driver_that_is_not_there_is_said(monkeypatch: pytest.Monk
 
 def test_a_server_that_knows_no_such_user_says_so(postgresql: Server) -> None:
     refused(postgresql.url(password="geheim77"), RecordingError, "authentication failed")
+
+
+def test_a_server_that_goes_away_is_said_and_may_come_back(postgresql: Server) -> None:
+    gone = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'leaving'"
+    with Store.open(postgresql.new_database("leaving")) as store:
+        with (  # noqa: PT012
+            pytest.raises(RecordingError, match="terminating connection"),
+            store.database.writing() as connection,
+        ):
+            with postgresql.connect() as other:
+                other.execute(gone)
+            connection.exec_driver_sql("INSERT INTO pins DEFAULT VALUES")
+        assert store.append(night_of(1))
+
+
+class Cut(Exception):  # noqa: N818  it stands for the process's end
+    pass
+
+
+@contextmanager
+def cut_at(engine: Engine, number: int) -> Generator[list[str]]:
+    """Fail at a statement, counted from 0; give the statements that came so far."""
+    seen: list[str] = []
+
+    def see(_: Any, __: Any, statement: str, *___: Any) -> None:
+        if len(seen) == number:
+            raise Cut
+        seen.append(statement)
+
+    event.listen(engine, "before_cursor_execute", see)
+    try:
+        yield seen
+    finally:
+        event.remove(engine, "before_cursor_execute", see)
 
 
 def test_a_night_and_a_baseline_are_whole_or_not_there(store: Store, url: str) -> None:
