@@ -71,6 +71,16 @@ def test_convert_names_the_files_of_stacks_and_what_drifted(
     assert "duration is declared as duration and holds what is no integer" in ran.err
 
 
+def test_convert_writes_the_rows_before_damage_and_fails(
+    tracekit: Any, tmp_path: Path, intervals_xml: Xml
+) -> None:
+    text = intervals_xml([(0, 10, 1, "a"), (20, 10, 1, "a"), (40, 10, 1, "a")])
+    (tmp_path / "cut.xml").write_text(text[: text.rindex("<row>") + 30])
+    ran = tracekit("convert", tmp_path / "cut.xml", tmp_path / "out.csv")
+    assert_error(ran, 3, "cut.xml", "The rows before the damage were written.")
+    assert pd.read_csv(tmp_path / "out.csv")["start"].tolist() == [0, 20]
+
+
 @pytest.fixture
 def two_tables(tmp_path: Path, intervals_xml: Xml) -> Path:
     """An export that has its table twice, as those of two places and two lengths."""

@@ -134,7 +134,7 @@ def test_without_an_id_of_the_system_a_kept_random_name_tells_machines_apart(
     kept = tmp_path / "first" / "machine-id"
     kept.write_bytes(b"\xff")
     monkeypatch.setenv("TRACEKIT_CACHE", str(kept.parent))
-    with pytest.raises(ToolError, match=re.escape(f"none can be kept in {kept}: ")):
+    with pytest.raises(ToolError, match=re.escape(f"nor one in {kept}: ")):
         environment(Machine("Linux"), file)
 
 

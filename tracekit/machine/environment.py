@@ -86,7 +86,6 @@ def _kept_name() -> str:
         return file.read_text().strip()
     except (RecordingError, OSError, UnicodeDecodeError) as error:
         raise ToolError(
-            f"This machine has no name of its own, and none can be kept in {file}: "
-            f"{str(error).rstrip('.')}.",
+            f"This machine has no name of its own, nor one in {file}: {str(error).rstrip('.')}.",
             hint='Name it in the plan, in its table [nightly]: machine = "…".',
         ) from error

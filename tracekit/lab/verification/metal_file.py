@@ -51,10 +51,10 @@ def whole(word: str) -> int:
 
 
 def number(word: str, option: str, hint: str) -> int | float:
-    """Read a number, whole where it is written so; raise UsageError for anything else."""
-    for read in (partial(int, base=0), float):
-        with suppress(ValueError):
-            if "nan" not in word.lower():
+    """Read a number, whole where it is written so; raise UsageError for anything else, and nan."""
+    if "nan" not in word.lower():
+        for read in (partial(int, base=0), float):
+            with suppress(ValueError):
                 return read(word)
     raise UsageError(f"{option}: {word!r} is no number.", hint=hint)
 
@@ -145,18 +145,20 @@ def load_array(file: Path) -> Array:
 def _drawn(
     dtype: str, shape: tuple[int, ...], low: str | None, high: str | None, random: Any
 ) -> Array:
-    floating = "float" in dtype
     if low is None:
-        return random.normal(size=shape) if floating else np.zeros(shape)
+        return random.normal(size=shape) if "float" in dtype else np.zeros(shape)
     first = number(low, "--buffer", _HINT)
     if high is None:
         return np.full(shape, first)
     last = number(high, "--buffer", _HINT)
     if first >= last:
         raise UsageError(f"The range {low}:{high} is empty.", hint="The upper end is left out.")
-    if floating:
+    if "float" in dtype:
         return random.uniform(first, last, shape)
-    return random.integers(int(first), int(last), shape)
+    try:
+        return random.integers(int(first), int(last), shape)
+    except ValueError as error:
+        raise UsageError(f"No number of 64 bits is in {low}:{high}.", hint=_HINT) from error
 
 
 def _stored(values: Array, dtype: str) -> Array:
