@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from children import until_gone
+from children import until, until_gone
 from nobody import folder_of_nobody
 from tracekit.base.processes import (
     Child,
@@ -50,8 +50,7 @@ def test_a_process_is_known_by_its_number_and_start() -> None:
         assert reported(os.getppid()) == reported(0) == reported(-1) == ()
         assert runs(process)
         sleeper.kill()
-        while process.status() != psutil.STATUS_ZOMBIE:
-            pass
+        until(lambda: process.status() == psutil.STATUS_ZOMBIE)
         assert not runs(process)
     assert not runs(process)
     assert found(sleeper.pid, start) is None
@@ -92,12 +91,10 @@ def test_a_program_is_run_to_its_end(tmp_path: Path) -> None:
 
 
 def test_a_process_that_is_gone_or_not_ours_is_left_alone() -> None:
-    ended = os.fork()
-    if not ended:
-        os._exit(0)
-    os.waitpid(ended, 0)
+    with subprocess.Popen(["true"]) as ended:
+        pass
     with folder_of_nobody():
-        for pid in (ended, 1):
+        for pid in (ended.pid, 1):
             send_signal(pid, signal.SIGCONT)
 
 

@@ -60,7 +60,7 @@ def test_a_letter_that_a_terminal_lacks_is_a_question_mark_and_a_closed_stream_t
 
 @contextmanager
 def stream(kind: str) -> Iterator[int]:
-    """Give a descriptor that nobody reads any more, or one on which nothing fits."""
+    """Give a descriptor that nobody reads any more, on which nothing fits, or that takes all."""
     if kind == "closed":
         reading, writing = os.pipe()
         os.close(reading)

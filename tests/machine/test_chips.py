@@ -46,10 +46,11 @@ def test_bandwidth_goes_by_name_and_cores_or_has_its_reason() -> None:
     for (name, cores), found in BANDWIDTHS.items():
         figure = chip(name, cores).bandwidth
         if isinstance(found, str):
-            assert (figure.value, figure.confidence) == (None, None)
-            assert found in figure.reason
+            assert (figure.value, figure.confidence) == (None, None), (name, cores)
+            assert found in figure.reason, (name, cores)
         else:
-            assert (figure.value, figure.confidence) == (found * 1e9, Confidence.PUBLISHED)
+            expected = (found * 1e9, Confidence.PUBLISHED)
+            assert (figure.value, figure.confidence) == expected, (name, cores)
 
 
 ARITHMETIC: dict[tuple[str, int | None], tuple[float | str, Confidence | None]] = {
@@ -69,14 +70,15 @@ ARITHMETIC: dict[tuple[str, int | None], tuple[float | str, Confidence | None]] 
 def test_arithmetic_scales_with_the_cores_and_says_so() -> None:
     for (name, cores), (found, confidence) in ARITHMETIC.items():
         figure = chip(name, cores).fp32
-        assert figure.confidence is confidence
+        assert figure.confidence is confidence, (name, cores)
         if isinstance(found, str):
-            assert figure.value is None
-            assert found in figure.reason
+            assert figure.value is None, (name, cores)
+            assert found in figure.reason, (name, cores)
         else:
-            assert figure.value == pytest.approx(found * 1e12)
+            assert figure.value == pytest.approx(found * 1e12), (name, cores)
             scaled = name in {"Apple M1 Max", "Apple M4 Max"} and cores != 32
-            assert ("scaled from the one with 32 cores" in figure.source) is scaled
+            said = "scaled from the one with 32 cores" in figure.source
+            assert said is scaled, (name, cores)
 
 
 def test_halves_are_as_fast_as_floats_only_where_a_source_says_so() -> None:

@@ -134,14 +134,17 @@ def test_a_mac_with_macmon_tells_everything_and_an_interrupt_leaves_no_monitor(
     assert known["gpu_temperature"] == 36.25
 
 
-def test_the_look_after_is_of_all_the_time_since_unless_nobody_knows_who_ours_were() -> None:
-    mac, other = Mac(), Mac()
+def test_the_look_after_is_of_all_the_time_since_unless_nobody_knows_who_ours_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mac, other, waited = Mac(), Mac(), list[float]()
     with Watch("off", machine=mac.machine()) as watch:
         watch.before([7, 8])
         time.sleep(2 * LOOK)
-        began = time.monotonic()
-        after = watch.after(calibration=5.0)
-        assert time.monotonic() - began < LOOK
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "sleep", waited.append)
+            after = watch.after(calibration=5.0)
+        assert waited == [0.0]
         # Two looks for before, one for after: it goes on from where before ended.
         assert mac.asked == [(7, 8)] * mac.looks == [(7, 8)] * 3
         assert after.readings["calibration"] == 5.0

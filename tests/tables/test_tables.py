@@ -272,10 +272,13 @@ def test_a_program_s_own_signposts_are_its_phases_before_the_worker_s_marks(
     marks = "<row><start-time>100</start-time><duration>9</duration><string>steady</string></row>"
     columns = "start:start-time duration:duration name:string"
     export(columns, marks, schema="host-phases", name="phases.xml")
-    for subsystem, expected in (("tracekit", [200]), ("com.example", [100])):
+    for subsystem, pid, start, clock in (
+        ("tracekit", 7, 200, "gpu"),
+        ("com.example", 7, 100, "host"),
+        ("tracekit", 8, 100, "host"),  # another process's
+    ):
         texts = f"200 5 - steady phases {subsystem} 1 7 - - - - - - - - - -"
-        folder = write(export, "os-signpost-interval", texts)
-        tables = Tables(folder, frozenset({7}))
-        assert tables["phases"]["start"].tolist() == expected
+        tables = Tables(write(export, "os-signpost-interval", texts), frozenset({pid}))
+        found = tables["phases"][["start", "clock"]].to_numpy().tolist()
+        assert found == [[start, clock]], (subsystem, pid)
         assert tables.warnings == ()
-    assert Tables(folder, frozenset({8}))["phases"]["clock"].tolist() == ["host"]

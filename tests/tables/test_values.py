@@ -15,7 +15,7 @@ from tracekit.base.errors import InputError
 from tracekit.tables import values
 from tracekit.tables.convert import convert
 from tracekit.tables.direct import Stored
-from tracekit.tables.flat import read_flat
+from tracekit.tables.flat import ReaderName, read_flat
 from tracekit.tables.layout import Layout
 from tracekit.tables.values import LONG, long_bytes
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
@@ -216,23 +216,21 @@ def exported(export: Export, rows: int, text: str, *more: str) -> Path:
     return export("start:start-time text:string", f"<row>{first}</row>", *again, *more)
 
 
-@pytest.mark.usefixtures("bound")
-@pytest.mark.parametrize("rows", [ROWS, ROWS + 1])
-@pytest.mark.parametrize("source", ["fast", "exact", "bundle"])
-def test_a_long_text_that_cells_repeat_is_refused_beyond_a_bound(
-    export: Export, tmp_path: Path, source: str, rows: int
-) -> None:
+def bundled(folder: Path, rows: int) -> Stored:
     start = Col("start", "S", "XRStartTimeTypeID", TIME)
     columns = [start, Col("text", "T", "XRPrototypeStringTypeID")]
     table = Table("table", columns, [(1, LETTERS)] * rows)
-    bundled = source == "bundle"
-    ref = (
-        Stored(write_bundle(tmp_path / "x.trace", [table]), 1, 0)
-        if bundled
-        else exported(export, rows, LETTERS)
-    )
-    out = tmp_path / ("out.csv" if bundled else "out.parquet")
-    only = None if source == "bundle" else "fast" if source == "fast" else "exact"
+    return Stored(write_bundle(folder / "x.trace", [table]), 1, 0)
+
+
+@pytest.mark.usefixtures("bound")
+@pytest.mark.parametrize("rows", [ROWS, ROWS + 1])
+@pytest.mark.parametrize("only", ["fast", "exact", None], ids=["fast", "exact", "bundle"])
+def test_a_long_text_that_cells_repeat_is_refused_beyond_a_bound(
+    export: Export, tmp_path: Path, only: ReaderName | None, rows: int
+) -> None:
+    ref = exported(export, rows, LETTERS) if only else bundled(tmp_path, rows)
+    out = tmp_path / ("out.parquet" if only else "out.csv")
     if rows == ROWS:
         assert read_flat(ref, only=only).frame["text"].tolist() == [LETTERS] * rows
         assert convert(ref, out).rows == rows

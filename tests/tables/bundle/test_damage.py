@@ -65,7 +65,7 @@ def test_a_flipped_bit_of_the_records_is_always_noticed(bundle: Path) -> None:
 
 
 BENCH = Path(__file__).parents[3] / "bench"
-# All but some seconds of the others that end alike.
+# Words in the names of the bombs that are tried; those left out end as one of these does.
 BOMBS = "/bulkstore /strings form rows array text varied itself 1,000 name schema settings parts"
 
 
