@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from children import running
-from chromium import chromium
 from command_line import run
+from paging.browsing import FLAGS, chromium
 
 pytest_plugins = ["tiers", "surroundings"]
 
@@ -133,8 +133,15 @@ def corpus() -> Path:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One headless browser for all; tests that need it are skipped by name without it."""
-    with chromium() as launched:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    try:
+        path = chromium()
+    except FileNotFoundError as missing:
+        pytest.skip(f"no browser: {missing}")
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield launched
+        launched.close()
 
 
 @pytest.fixture

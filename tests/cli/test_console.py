@@ -1,7 +1,11 @@
 """What a terminal shows stays readable, and strings of a trace have no effect on it."""
 
 import json
+import os
+import pty
 import re
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +14,41 @@ import pytest
 from bundle_writer import Process, RunInfo, write_bundle
 from command_line import run
 from small_bundle import intervals, ticks
-from terminal import on_terminal
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.base.errors import InconclusiveError
 from tracekit.base.recording import Provenance, Recording
 from tracekit.cli.console import bisect_code, require_rows, require_target_rows, show, styled
+
+_END = b"\x04end"
+
+
+def on_terminal(*arguments: str | Path) -> tuple[int, str]:
+    """Run a command whose standard streams are one terminal; return its exit code and its text."""
+    leader, follower = pty.openpty()
+    received: list[bytes] = []
+
+    def receive() -> None:
+        # Not until its end: a process that goes on, as multiprocessing's own, has it open.
+        while not (received and received[-1].endswith(_END)):
+            received.append(os.read(leader, 1 << 16))
+
+    reader = threading.Thread(target=receive)
+    reader.start()
+    before = sys.stdout, sys.stderr
+    try:
+        with (
+            os.fdopen(os.dup(follower), "w", encoding="utf-8") as out,
+            os.fdopen(follower, "w", encoding="utf-8") as err,
+        ):
+            sys.stdout, sys.stderr = out, err
+            code = run(*arguments)
+            sys.stdout, sys.stderr = before
+            os.write(out.fileno(), _END)
+            reader.join()
+    finally:
+        sys.stdout, sys.stderr = before
+        os.close(leader)
+    return code, b"".join(received).removesuffix(_END).decode()
 
 
 def test_what_a_workload_could_not_measure_is_not_left_out(
