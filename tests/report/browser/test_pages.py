@@ -283,9 +283,10 @@ def test_a_finding_leads_to_its_window_in_the_same_words(host_page: Opened) -> N
     host_page.sums("In view: 26 ms")
     assert words(page.locator("#timeline-sums tr").first)[2:4] == ["13", "ms"]
     assert link.inner_text().startswith("13 ms at")
-    page.locator("pre.command button").first.click()
-    said = "/^(Copied|Selected)/.test(document.querySelector('pre.command button').textContent)"
-    page.wait_for_function(said)
+    button = page.locator("pre.command button").first
+    button.click()
+    said = "button => /^(Copied|Selected)/.test(button.textContent)"
+    page.wait_for_function(said, arg=button.element_handle())
 
 
 def test_intervals_are_told_under_the_pointer_and_by_keys(host_page: Opened) -> None:
