@@ -103,11 +103,13 @@ def test_a_derived_table_is_made_of_others_once_or_says_why_not_each_time() -> N
             tables["quadrupled"]
 
 
-@pytest.mark.usefixtures("derived")
-def test_what_is_used_and_what_a_derived_table_needs_is_exported() -> None:
+def test_what_is_used_is_exported() -> None:
     assert "gpu_intervals" in used_tables()
     assert not used_tables() & GIVEN
 
+
+@pytest.mark.usefixtures("derived")
+def test_what_a_derived_table_needs_is_exported() -> None:
     def judge(quadrupled: pd.DataFrame, phases: pd.DataFrame | None, machine: pd.DataFrame) -> None:
         """Ask for tables of all three kinds."""
 
