@@ -6,6 +6,7 @@ On a Mac without a Mac: an MLX on PYTHONPATH captures as its documentation says.
 import json
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ class metal:
             (metal.path / "metadata").write_text(json.dumps(seen))
 """
 WORKLOAD = '''
-import os, time
+import os, signal, time
 import mlx.core as mx
 from tracekit.workload import Step, workload
 
@@ -67,6 +68,8 @@ def dots(size: int = 4) -> Step:
     mode = os.environ["DOTS"]
     if mode == "die":
         os._exit(9)
+    if mode == "stop":
+        os.kill(os.getpid(), signal.SIGINT)
     return Step(mx.step, lambda _: time.sleep(60 if mode == "hang" else 0.001), "metal")
 '''
 Mac = Callable[..., None]
@@ -126,6 +129,7 @@ def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Pat
     assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "gputrace"]
     assert {step.phase for step in report.steps} == {"warm-up"}
     assert (provenance.recorder, provenance.workload, provenance.repeats) == ("gputrace", "dots", 2)
+    assert provenance.tracekit == version("tracekit")
     assert (provenance.parameters, provenance.warnings) == ({"size": 7}, (UNTIMED,))
     assert provenance.stages["record"].state == report.state == "done"
     [line] = provenance.command_lines
@@ -177,6 +181,9 @@ def test_a_capture_that_is_late_or_interrupted_ends(
 
     with pytest.raises(InterruptedRunError, match="Interrupted while"):
         capture(Timeouts(), impatient, output=tmp_path / "again")
+    mac("", "stop")
+    with pytest.raises(InterruptedRunError, match="Interrupted while"):
+        capture(output=tmp_path / "asked to stop")
     recording = Recording(tmp_path / "again")
     spec = Spec.load(recording.spec_file)
     assert (spec.repeats, spec.lifeline) == (3, True)  # it does not outlive tracekit

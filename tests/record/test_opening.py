@@ -1,6 +1,7 @@
 """What `tracekit open` opens, and by which command line."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.recording import Provenance, Recording, Stage
-from tracekit.record.opening import opening
+from tracekit.record.opening import opening, perform
 from tracekit.record.xctrace.command import Completed
 
 Make = Callable[..., Recording]
@@ -101,3 +102,17 @@ def test_a_bundle_opens_in_the_instruments_that_recorded_it_else_the_selected_el
         recording.save_provenance(Provenance(command_lines=lines))
         got = opening(recording, "trace", system="darwin", run=asked)
         assert got.argv == ("open", "-a", app, bundle)
+
+
+def test_a_page_is_opened_by_a_browser_and_all_else_by_its_command(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = list[str]()
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    page = opening(make("report.html"), system="linux", run=nothing)
+    with pytest.raises(ToolError, match="No browser could be started"):
+        perform(page, nothing)
+    assert opened == [page.path.as_uri()]
+    perform(replace(page, what="trace"), lambda argv, _: Completed(argv, 0, ""))
+    with pytest.raises(ToolError):
+        perform(replace(page, what="trace"), lambda argv, _: Completed(argv, 1, ""))

@@ -169,6 +169,7 @@ def test_auto_follows_what_was_seen() -> None:
         ({}, None, "auto", "auto", ()),
         ({}, ALL, "on", "auto", ("saving took 12 s",)),
         ({}, ATTACHED, "auto", "attach", ("--method",)),
+        ({}, [], "auto", "auto", ()),
         ({}, BOTH, "on", "attach", ("--method", "--counters off")),
         ({"counters": "off", "method": "launch"}, ALL, "off", "launch", ()),
         ({"counters": "on", "method": "attach"}, [], "on", "attach", ()),

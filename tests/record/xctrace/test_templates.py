@@ -164,7 +164,8 @@ def test_templates_are_found_by_their_exact_name(tmp_path: Path) -> None:
     files = templates.template_files(home, str(contents / "Developer" / "usr" / "bin" / "xctrace"))
     assert [file.stem for file in files] == ["Blank", "Blank", "Metal System Trace"]
     assert templates.template_file("Metal System Trace", files) == files[2]
-    for name, said in (("Metal System", "No template files"), ("Blank", "2 template files")):
+    both = f"Xcode: {files[0]}, {files[1]}"
+    for name, said in (("Metal System", r"^No template .* Xcode\.$"), ("Blank", f"^2 .*{both}")):
         with pytest.raises(UsageError, match=said):
             templates.template_file(name, files)
 
