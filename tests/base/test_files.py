@@ -16,12 +16,15 @@ from nobody import folder_of_nobody
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.files import (
     declares_document_type,
+    hostile,
+    is_text,
     legible,
     notes_folder,
     open_input,
     read_input,
     replacing,
     require_writable,
+    shipped,
 )
 
 
@@ -51,11 +54,17 @@ UNDECLARED = (b"<a><!DOCTYPE a>", b"", b"<?a b?>" * 10_000 + b"<row>")
 
 def test_a_document_type_is_seen_where_it_may_stand() -> None:
     assert [*map(declares_document_type, (*DECLARED, *UNDECLARED))] == [True] * 3 + [False] * 3
+    assert hostile(Path("a.xml")).message.startswith("a.xml declares a document type")
 
 
 def test_a_name_that_is_no_text_is_written_out() -> None:
     assert legible("run ü ☃") == "run ü ☃"
     assert legible("run \udcff\ud800") == r"run \udcff\ud800"
+    assert [is_text(Path(name)) for name in ("run ü ☃", "run \udcff")] == [True, False]
+
+
+def test_what_comes_with_the_package_is_found_beside_it_in_a_checkout() -> None:
+    assert (shipped("templates") / "report").is_dir()
 
 
 def test_a_file_is_read_and_what_is_none_is_refused(

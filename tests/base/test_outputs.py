@@ -20,7 +20,7 @@ def write(path: Path, text: str, **options: Any) -> None:
 def test_what_was_written_is_replaced_until_someone_changes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / os.fsdecode(b"out-\xff.csv")
+    path = tmp_path / os.fsdecode(b"an out-\xff.csv")
     write(path, "a,b\n")
     write(path, "c,d\n", force=False)
     path.write_text(MINE)

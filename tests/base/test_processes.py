@@ -83,11 +83,21 @@ def test_stop_signals_come_in_order_and_a_lifeline_before_them() -> None:
 
 def test_a_program_is_run_to_its_end(tmp_path: Path) -> None:
     program = tmp_path / "program"
-    program.write_text("#!/bin/sh\necho out; echo err >&2; cat; exit 3\n")
+    program.write_bytes(b"#!/bin/sh\necho out \xff; echo err >&2; cat; exit 3\n")
     program.chmod(0o755)
     started = partial(start_child, cwd=tmp_path)
     ended = run(("./program",), 60, env=os.environ, start=started)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "out\n", "err\n")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "out \ufffd\n", "err\n")
+
+
+def test_what_a_process_starts_is_noted_while_it_runs() -> None:
+    starter = child("sleep 60 & sh -c 'sleep 60 & echo ready; wait'; :", StopPolicy())
+    starter.note_descendants()
+    starter.stop()
+    assert len(starter.descendants) == 3
+    starter.clean_up()
+    starter.note_descendants()  # it is gone: what is known stays
+    assert len(starter.descendants) == 3
 
 
 def test_a_process_that_is_gone_or_not_ours_is_left_alone() -> None:

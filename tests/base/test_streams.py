@@ -51,6 +51,7 @@ def test_a_letter_that_a_terminal_lacks_is_a_question_mark_and_a_closed_stream_t
     monkeypatch.setattr("sys.stderr", None)
     with guarded():
         nowhere = sys.stderr
+        assert sys.stdout.encoding == "ascii"
         nowhere.write("lost")
         sys.stdout.write("µs\n")
         sys.stdout.flush()

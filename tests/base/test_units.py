@@ -94,4 +94,5 @@ def test_no_age_and_no_size(function: Callable[[str], object], text: str) -> Non
 def test_a_commit_in_short_still_says_that_its_tree_was_changed() -> None:
     assert units.short_commit("0123456789abcdef", 9) == "012345678"
     assert units.short_commit("0123456789abcdef-dirty", 9) == "012345678-dirty"
+    assert units.short_commit("0123456789abcdef") == "0123456789ab"
     assert units.short_commit("") == ""
