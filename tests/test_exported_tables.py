@@ -62,10 +62,7 @@ def test_a_capture_exports_no_gigabytes_that_nobody_asked_for() -> None:
         ("a-new-one", {"a-new-one"}),
         ("not-recorded", {"not-recorded"}),
         ("vsyncs", {"display-vsyncs-interval"}),
-        (
-            "shader_runs",
-            {"metal-shader-profiler-intervals", "metal-shader-profiler-shader-list"},
-        ),
+        ("shader_runs", {"metal-shader-profiler-intervals", "metal-shader-profiler-shader-list"}),
         ("all", METAL),
         ("all,kdebug", METAL),
         (

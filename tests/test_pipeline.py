@@ -154,10 +154,7 @@ def broken(after: int = 3) -> Step:
 def test_a_workload_that_dies_keeps_the_steps_before(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(BROKEN)
     plan = small(
-        tmp_path / "run",
-        workload=find("broken", tmp_path),
-        parameters={"after": 7},
-        warmup=2,
+        tmp_path / "run", workload=find("broken", tmp_path), parameters={"after": 7}, warmup=2
     )
     with pytest.raises(ToolError, match="the kernel gave up"):
         pipeline.record(plan)

@@ -381,10 +381,7 @@ def test_hard_and_healthy_recordings_raise_no_warning(scene: str, golden: Golden
     result = HEALTHY[scene]().analyzed()
     assert not [check for check in result.checks if check.status == "failed"]
     assert not warnings(result)
-    golden(
-        *(f"{one.rule}: {one.message}" for one in result.findings),
-        numbers(result),
-    )
+    golden(*(f"{one.rule}: {one.message}" for one in result.findings), numbers(result))
 
 
 def test_iterations_of_unequal_work_or_several_waits_are_one_loop() -> None:

@@ -26,10 +26,7 @@ def test_a_run_compares_times_and_writes(
     (export,) = found["exports"]
     assert export["rows"] == (tmp_path / "counters-0.05-1.xml").read_text().count("<row>")
     assert [*export["methods"]] == ["tracekit, exact", "read(2)"]
-    for name, result in (
-        ("tracekit, exact", "equal to the truth"),
-        ("read(2)", "decodes nothing"),
-    ):
+    for name, result in (("tracekit, exact", "equal to the truth"), ("read(2)", "decodes nothing")):
         assert export["methods"][name]["result"] == result
         assert len(export["methods"][name]["seconds"]) == 1
     written = page.read_text()

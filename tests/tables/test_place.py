@@ -4,15 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tracekit.tables.place import (
-    Choice,
-    Place,
-    Stamp,
-    attributes_of,
-    lasting,
-    place_of,
-    tables_at,
-)
+from tracekit.tables.place import Choice, Place, Stamp, attributes_of, lasting, place_of, tables_at
 from tracekit.tables.toc import Toc, TocRun, TocTable
 
 TOC = Toc(

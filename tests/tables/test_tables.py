@@ -266,9 +266,7 @@ def test_the_counters_of_two_profiles_are_one_table(
     assert tables.warnings == ()
 
 
-def test_a_program_s_own_signposts_are_its_phases_before_the_worker_s_marks(
-    export: Export,
-) -> None:
+def test_a_program_s_own_signposts_are_its_phases_before_the_worker_s_marks(export: Export) -> None:
     marks = "<row><start-time>100</start-time><duration>9</duration><string>steady</string></row>"
     columns = "start:start-time duration:duration name:string"
     export(columns, marks, schema="host-phases", name="phases.xml")

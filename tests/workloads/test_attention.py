@@ -39,10 +39,7 @@ def run(step: Step, steps: int) -> list[str]:
 
 
 @pytest.mark.parametrize("dtype", BOUNDS)
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [("paged", (2, 4, 64)), ("sdpa", (2, 4, 1, 64))],
-)
+@pytest.mark.parametrize(("name", "shape"), [("paged", (2, 4, 64)), ("sdpa", (2, 4, 1, 64))])
 def test_it_steps_and_knows_its_error(name: str, shape: tuple[int, ...], dtype: str) -> None:
     for ragged in (False, True):
         step = prepare(name, **DECODE, dtype=dtype, ragged=ragged)

@@ -94,11 +94,7 @@ def first(one: tuple[int, Piece]) -> tuple[int, int]:
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(own=work, others=rows, driver=rows, compiler=rows, annotated=rows)
 def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
-    own: list[Piece],
-    others: Rows,
-    driver: Rows,
-    compiler: Rows,
-    annotated: Rows,
+    own: list[Piece], others: Rows, driver: Rows, compiler: Rows, annotated: Rows
 ) -> None:
     intervals = device(own, others)
     phases = named(("steady", 0, END), unit=UNIT)

@@ -139,11 +139,7 @@ UNFIT = (
         ("_explicit(&flag, 0,", "_explicit((device atomic_int*)&flag, 0,", "67:"),
         ("device auto& first = *o;", "device auto& first = buf[0];", "75:"),
         ("pairs[0][1] = float2(1, 2);", "device float2* p = pairs[0];", "57:"),
-        (
-            "  float zeros[3]",
-            "  /* é */ double d2 = 2; float zeros[3]",
-            "83:11: use of type",
-        ),
+        ("  float zeros[3]", "  /* é */ double d2 = 2; float zeros[3]", "83:11: use of type"),
         ("zeros[3] = {0};", "zeros[3] = {0}", "83:23: expected ';' at end of declaration"),
     ],
 )

@@ -25,10 +25,7 @@ CONSTANTS = dict.fromkeys(range(20, 26), False)
 
 @pytest.mark.parametrize(
     ("dtype", "metal", "bound", "order"),
-    [
-        ("float32", "float", 1e-6, Order.RANDOM),
-        ("float16", "float16_t", 1e-3, Order.DESCENDING),
-    ],
+    [("float32", "float", 1e-6, Order.RANDOM), ("float16", "float16_t", 1e-3, Order.DESCENDING)],
 )
 def test_sdpa_is_right_and_loads_each_row_for_every_head(
     dtype: str, metal: str, bound: float, order: Order

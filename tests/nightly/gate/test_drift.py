@@ -10,14 +10,7 @@ import pytest
 
 from gate_night import paired
 from tracekit.nightly.gate.drift import Past, anchors_due, beginning_of, drift_of, with_drift
-from tracekit.nightly.history.night import (
-    Accepted,
-    Described,
-    Entry,
-    Judged,
-    Night,
-    Outcome,
-)
+from tracekit.nightly.history.night import Accepted, Described, Entry, Judged, Night, Outcome
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.plan.plan import Capture, Gated, Reference
 
@@ -27,11 +20,7 @@ DAYS = [f"2026-{9 + at // 30:02d}-{at % 30 + 1:02d}T02:30:00" for at in range(90
 
 
 def past(
-    changes: Sequence[float],
-    *anchors: Point,
-    moving: bool = True,
-    half: float = HALF,
-    **facts: Any,
+    changes: Sequence[float], *anchors: Point, moving: bool = True, half: float = HALF, **facts: Any
 ) -> Past:
     """Make nights against the commit of the night before, or all against the same."""
     points = [

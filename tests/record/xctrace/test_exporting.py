@@ -46,9 +46,7 @@ def files(recording: Recording) -> set[str]:
     return {path.name for path in recording.exports.iterdir()}
 
 
-def test_each_table_is_a_file_and_one_that_fails_harms_no_other(
-    recording: Recording,
-) -> None:
+def test_each_table_is_a_file_and_one_that_fails_harms_no_other(recording: Recording) -> None:
     told: list[str] = []
     tool = xcode({WORK: 0, "other": 1, "driver": -1, "time-info": 1})
     absent, failed, empty = export(

@@ -28,23 +28,11 @@ from bundle_writer import (
 from small_bundle import PYTHON, TICK
 from tracekit.tables.bundle import reader as readers
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.cells.encodings import (
-    Encoding,
-    Evidence,
-    Unsure,
-    engineering_type,
-)
+from tracekit.tables.bundle.cells.encodings import Encoding, Evidence, Unsure, engineering_type
 from tracekit.tables.bundle.container.requirements import Field, Requirements
 from tracekit.tables.bundle.container.store import StoreColumn
 from tracekit.tables.bundle.errors import ArchiveError, BundleError
-from tracekit.tables.bundle.reader import (
-    TEXTS,
-    BundleReader,
-    decimals,
-    distinct,
-    numbers,
-    type_of,
-)
+from tracekit.tables.bundle.reader import TEXTS, BundleReader, decimals, distinct, numbers, type_of
 from tracekit.tables.xml.node import ColumnCells
 
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1

@@ -216,10 +216,7 @@ CONTENTS = (
 
 def test_tables_stand_in_the_order_of_their_stores_and_runs_have_their_own(tmp_path: Path) -> None:
     blank = RunInfo(template_name="Blank")
-    runs = {
-        1: Run(CONTENTS, issues=()),
-        3: Run(CONTENTS[:1], info=blank, issues=(Issue("odd"),)),
-    }
+    runs = {1: Run(CONTENTS, issues=()), 3: Run(CONTENTS[:1], info=blank, issues=(Issue("odd"),))}
     bundle = Bundle(write_runs(tmp_path / "a.trace", runs))
     first, third = toc_of(bundle).runs
     assert first.tables == (

@@ -41,10 +41,7 @@ def columns(count: int) -> str:
     [
         (lambda: f"{bomb()}<{ROOT}>&e29;</{ROOT}>", "declares a document type"),
         (lambda: f'{bomb()}<{ROOT} a="&e29;"/>', "declares a document type"),
-        (
-            lambda: f'<?xml version="1.0"?>\n<!-- a -->\n{bomb()}<x/>',
-            "declares a document type",
-        ),
+        (lambda: f'<?xml version="1.0"?>\n<!-- a -->\n{bomb()}<x/>', "declares a document type"),
         (lambda: "\ufeff" + bomb() + "<x/>", "declares a document type"),
         (lambda: f"<!DOCTYPE {ROOT}><{ROOT}/>", "declares a document type"),
         (lambda: f'<!DOCTYPE r SYSTEM "/etc/passwd"><{ROOT}/>', "declares a document type"),

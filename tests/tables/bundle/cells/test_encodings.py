@@ -1,12 +1,7 @@
 """How types are stored, as the layout says; what is not listed, and what is too new."""
 
 from bundle_writer.engineering_types import TYPES
-from tracekit.tables.bundle.cells.encodings import (
-    Evidence,
-    Unsure,
-    engineering_type,
-    sentences,
-)
+from tracekit.tables.bundle.cells.encodings import Evidence, Unsure, engineering_type, sentences
 from tracekit.tables.bundle.container.requirements import Requirements
 
 

@@ -96,9 +96,7 @@ UNTIL = 1_000_000_000 + 48  # a mach time: two microseconds after the start of t
 DYLD = Image(UUID(int=1), "/usr/lib/dyld", 0x1000, 0x1000, symbols=START, end=UNTIL)
 
 
-def test_frames_are_looked_up_one_before_their_addresses_and_carry_binaries(
-    stored: Stored,
-) -> None:
+def test_frames_are_looked_up_one_before_their_addresses_and_carry_binaries(stored: Stored) -> None:
     traces = [stored.backtrace(0x1000, 0x1001, 0x1800, 0x1801), stored.backtrace(0x1801, 0x1001)]
     gone = stored.backtrace(0x1001)
     found = Read(stored, column(BACKTRACE, *traces, gone), image=DYLD)
@@ -112,9 +110,7 @@ def test_frames_are_looked_up_one_before_their_addresses_and_carry_binaries(
     assert found.frames == [[0, 1, 2, 3], [4, 1], [5]]
 
 
-def test_a_chunk_of_all_ones_ends_a_backtrace_and_one_may_have_no_process(
-    stored: Stored,
-) -> None:
+def test_a_chunk_of_all_ones_ends_a_backtrace_and_one_may_have_no_process(stored: Stored) -> None:
     ended = stored.id(stored.chunk(1), stored.chunk(2), NULL, stored.chunk(3))
     unowned = stored.id(NULL << 32 | stored.id(0x1002), stored.id(NULL, 0) << 32 | stored.id(5))
     found = Read(stored, column(BACKTRACE, ended, stored.id(NULL), unowned), image=DYLD)
@@ -122,9 +118,7 @@ def test_a_chunk_of_all_ones_ends_a_backtrace_and_one_may_have_no_process(
     assert found.numbers == [[0, None, 1]]
 
 
-def test_addresses_of_user_space_lose_the_bits_that_authenticate_them(
-    stored: Stored,
-) -> None:
+def test_addresses_of_user_space_lose_the_bits_that_authenticate_them(stored: Stored) -> None:
     kernel = 0xFFFF_FE00_1234_5678
     found = Read(stored, column(BACKTRACE, stored.backtrace(0x0034_8001_9543_A35C, kernel, 0)))
     assert found.addresses == [0x1_9543_A35C, kernel, 0]
