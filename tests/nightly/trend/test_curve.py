@@ -180,24 +180,29 @@ def test_dates_lie_on_the_axis_in_order_and_have_room(begin: int, days: int, wid
     assert len(marks) <= max(2, width / 66) + 1
 
 
-def test_tags_do_not_cover_one_another_and_their_words_pass_through_who_redacts() -> None:
-    marks = curves.nights([Mark(1, 5, State.OK, "night 1")])
+def test_tags_do_not_cover_one_another_and_their_words_pass_through_who_redacts(
+    golden: Golden,
+) -> None:
+    marks = curves.nights([Mark(1 + n, 5, state, "a night") for n, state in enumerate(State)])
     panel = curves.Panel("Values", 150, linear("", 0, 10, "{:g}".format), (marks,))
     hostile = "</title><script>alert(1)</script>"
     tags = [Happening(letter, "1970-01-06T00:00:00+00:00", False, hostile) for letter in "ABC"]
+    tags.append(Happening("AA", "1970-01-06T12:00:00+00:00", True, "accepted"))
     whole = Picture("Title", "Summary.", 960, day_axis([0, 10]), (panel,), tags, (marks,))
     text = svg(whole, lambda words: words.replace("alert", "[gone]"))
     root = ET.fromstring(text)
     assert not [word for word in ("<script", "alert", "style=", " id=") if word in text]
     assert (root.findtext("title"), root.findtext("desc")) == ("Title", "Summary.")
     boxes = [(float(box.get("x", "")), float(box.get("width", ""))) for box in root.iter("rect")]
-    assert len(boxes) == 3
+    assert len(boxes) == 4
     assert all(x + width <= after for (x, width), (after, _) in pairwise(boxes))
     assert titles(of_class(root, "changed")[1]) == ["B: </title><script>[gone](1)</script>"]
     [group] = [
         group for group in root.iter("g") if group.find("text[@class='name end']") is not None
     ]
     assert [words.text for words in group.findall("text")] == "Values 0 2 4 6 8 10".split()
+    ET.indent(root)
+    golden("tags.txt", ET.tostring(root, encoding="unicode") + "\n")
 
 
 def test_a_line_ends_at_the_edge_and_a_point_alone_has_none() -> None:
