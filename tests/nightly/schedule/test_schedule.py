@@ -281,6 +281,7 @@ def test_status_tells_the_last_missed_and_running_nights(fakes: Fakes, plan: Nig
     due = next_due(at, now())
     assert schedule.status(plan, due + 10 * MINUTE).missed == ()
     assert schedule.status(plan, due + 20 * MINUTE).missed == (due,)
+    assert schedule.missed(plan, due, due + 3 * DAY) == [due + DAY, due + 2 * DAY]
     with only_one(plan):
         known = schedule.status(plan, due + 20 * MINUTE)
         assert (known.running, known.missed) == (True, ()), "it is the one that was due"
