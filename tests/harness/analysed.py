@@ -35,15 +35,18 @@ _TIMES = {
     *("start", "time", "duration", "start_latency", "encoder_time", "committed"),
     *("first_token", "last_token"),
 }
+_TYPES = dict.fromkeys(_TIMES, "Float64") | TYPES
 
 
 def table(columns: str, *rows: Sequence[Any], unit: int = MS, **cells: Any) -> pd.DataFrame:
     """Make a table of rows, and of cells that are the same in each; times are in ms or a `unit`."""
-    made = pd.DataFrame(list(rows), columns=columns.split()).assign(**cells)
-    names = [str(name) for name in made]
-    times = {name: made[name].astype("Float64") * unit for name in names if name in _TIMES}
-    typed = {name: TYPES[name] for name in names if name in TYPES}
-    return made.assign(**{name: time.round() for name, time in times.items()}).astype(typed)
+    # One array at a time: this runs hundreds of times while tests are collected.
+    made = {name: [row[place] for row in rows] for place, name in enumerate(columns.split())}
+    made |= {name: cell if np.ndim(cell) else [cell] * len(rows) for name, cell in cells.items()}
+    for name in _TIMES & made.keys():
+        made[name] = [None if pd.isna(time) else round(time * unit) for time in made[name]]
+    typed = {name: pd.array(made[name], _TYPES[name]) for name in made if name in _TYPES}
+    return pd.DataFrame(made | cells | typed)
 
 
 rows = partial(table, "start duration command_buffer", target=True, depth=0)
