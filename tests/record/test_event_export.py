@@ -155,3 +155,5 @@ def test_what_stands_beside_a_program_is_exported(recording: Recording) -> None:
     assert len(tables["results"]) == 2
     rows = tables["gauges"][["time", "value", "source"]]
     assert rows.to_numpy().tolist() == [[3_000_000, 1.4e9, "macmon"]]
+    recording.host_bundle.mkdir()  # the host recorder wrote all of it already
+    assert exported_by(origin=ORIGIN) == ("", set())

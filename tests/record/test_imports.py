@@ -19,6 +19,7 @@ from tracekit import pipeline
 from tracekit.analysis.result import Status
 from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Process, Recording
+from tracekit.record.imports import choose_run
 from tracekit.run import Run
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.direct import Direct, direct
@@ -310,3 +311,13 @@ def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: 
         assert [words in said for words in noted.values()] == [number == 1, number == 2]
         assert ("x has 2 runs: run 1 (python3 4712, 2026-03-30" in said) is (chosen is None)
         assert ("Run 2, the last one, is read; --run chooses another." in said) is (chosen is None)
+    run.recording.result_file.touch()
+    choose_run(run.recording, 1)
+    assert run.recording.result_file.exists(), "it was about this run already"
+    choose_run(run.recording, 2)
+    now = Run(run.recording)
+    assert ([target.pid for target in now.provenance.targets], starts(now)) == ([4713], [2])
+    assert (now.provenance.run, now.provenance.workload) == (2, "x")
+    assert not run.recording.result_file.exists()
+    with pytest.raises(UsageError, match="run 3"):
+        choose_run(run.recording, 3)

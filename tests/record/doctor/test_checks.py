@@ -161,3 +161,4 @@ def test_what_runs_here_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     fact = look(replace(Surroundings()), "host recorder")["host recorder"]
     assert (fact.verdict, "cannot be sampled" in fact.words) == (Verdict.FAILED, True)
+    assert "TMPDIR" in fact.fix
