@@ -21,8 +21,8 @@ def test_what_was_written_is_replaced_until_someone_changes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / os.fsdecode(b"an out-\xff.csv")
-    write(path, "a,b\n")
-    write(path, "c,d\n", force=False)
+    for text in ("a,b\n", "c,d\n", "e,f\n"):
+        write(path, text, force=False)
     path.write_text(MINE)
     with pytest.raises(UsageError, match="is not as tracekit wrote it") as refused:
         write(path, "e,f\n", force=False)

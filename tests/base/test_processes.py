@@ -162,6 +162,24 @@ def test_variables_of_the_linker_reach_a_program_through_a_shell_that_has_lost_t
         assert (said.returncode, said.stdout) == ended
 
 
+def test_a_program_begins_when_it_is_known_and_never_if_nobody_can_know() -> None:
+    seen = list[Child]()
+
+    def known(starting: Child) -> None:
+        seen.append(starting)
+        assert not starting.wait(0.3), "it began before"
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    start = partial(start_child, ("cat",), StopPolicy(), env=os.environ, stdout=subprocess.PIPE)
+    begun = start(stderr=subprocess.PIPE, announce=known)
+    assert (begun.wait(20), begun.exit_status) == (True, 0)
+    begun.clean_up()
+    with pytest.raises(KeyboardInterrupt):
+        start(stderr=subprocess.PIPE, announce=known)
+    assert seen[1].exit_status == -signal.SIGKILL
+
+
 def test_a_signal_comes_when_the_process_is_known() -> None:
     done: list[str] = []
 
