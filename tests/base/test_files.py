@@ -28,9 +28,10 @@ from tracekit.base.files import (
 )
 
 
-def test_notes_lie_where_it_is_said_or_where_a_system_has_its_caches(
+def test_notes_lie_where_it_is_said_or_where_a_system_has_its_caches_and_templates_beside_us(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    assert (shipped("templates") / "report").is_dir()
     monkeypatch.setenv("HOME", "/Users/ada")
     for platform, cache, own, folder in (
         ("linux", "/cache", "/somewhere", "/somewhere"),
@@ -61,10 +62,6 @@ def test_a_name_that_is_no_text_is_written_out() -> None:
     assert legible("run ü ☃") == "run ü ☃"
     assert legible("run \udcff\ud800") == r"run \udcff\ud800"
     assert [is_text(Path(name)) for name in ("run ü ☃", "run \udcff")] == [True, False]
-
-
-def test_what_comes_with_the_package_is_found_beside_it_in_a_checkout() -> None:
-    assert (shipped("templates") / "report").is_dir()
 
 
 def test_a_file_is_read_and_what_is_none_is_refused(

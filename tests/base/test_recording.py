@@ -32,10 +32,6 @@ FULL = Provenance(
 )
 
 
-def test_stages_that_never_ended_are_known() -> None:
-    assert list(FULL.unfinished) == ["record", "export"]
-
-
 def test_a_path_is_quoted_for_a_shell_where_it_must_be() -> None:
     names = [quoted(Path(name)) for name in ("bench/traces/a", "my traces/a")]
     assert names == ["bench/traces/a", "'my traces/a'"]
@@ -71,15 +67,15 @@ def state(recording: Recording, name: str) -> str:
 def test_a_stage_is_running_and_then_done_or_failed_and_what_others_wrote_is_kept(
     recording: Recording,
 ) -> None:
+    assert list(FULL.unfinished) == ["record", "export"]
     with stage(recording, "record"):
         assert state(recording, "record") == "running"
         recording.save_provenance(Provenance(workload="paged", end_reason="time limit", stages={}))
     assert recording.provenance().end_reason == "time limit"
     ended = recording.provenance().stages["record"]
     assert (ended.state, ended.message) == ("done", "")
-    assert (
-        b'\n  "end_reason": "time limit",\n' in (recording.folder / "recording.json").read_bytes()
-    )
+    written = (recording.folder / "recording.json").read_text()
+    assert '\n  "end_reason": "time limit",\n' in written
     with pytest.raises(ToolError), stage(recording, "export"):
         raise ToolError("xctrace said no.")
     assert state(recording, "export") == "failed"

@@ -208,11 +208,6 @@ def test_the_measurement_ends_in_time_though_steps_become_slow(
     assert not listener.paused
 
 
-def test_the_measurement_takes_a_tenth_of_the_limit_up_to_a_bound(spec: Spec) -> None:
-    limits = (None, 10.0, 60.0, 3600.0)
-    assert [budget(replace(spec, seconds=limit)) for limit in limits] == [1.0, 1.0, 6.0, 20.0]
-
-
 def test_what_a_step_tells_is_marked_with_it(account: Account, report: Report) -> None:
     span, gauge, request = Span("admit", 1, 2), Gauge("used", 4, 5), Request(0, 1, 2, 3)
     said = StepReport("sdpa", 3, [span], [gauge], [request])
@@ -364,6 +359,8 @@ def test_a_spec_is_saved_and_read_back(tmp_path: Path, make_spec: Callable[..., 
             Spec.load(tmp_path / "worker.json")
 
 
-def test_wanted_steps_prolong_a_steady_phase_up_to_six_times(spec: Spec) -> None:
+def test_how_long_is_measured_follows_from_the_limit_and_the_steps_wanted(spec: Spec) -> None:
+    limits = (None, 10.0, 60.0, 3600.0)
+    assert [budget(replace(spec, seconds=limit)) for limit in limits] == [1.0, 1.0, 6.0, 20.0]
     specs = [replace(spec, seconds=1.0, steps=steps) for steps in (0, 10, 20, 100, 110, 1000)]
     assert [spec.steady(50_000_000) / 1e9 for spec in specs] == [1.0, 1.0, 1.1, 5.5, 6.0, 6.0]

@@ -56,9 +56,11 @@ def test_a_binary_of_a_signature() -> None:
     assert image.segments == (Segment(*data), Segment("__TEXT", 0x1000, 0x800))
 
 
-def test_addresses_of_binaries() -> None:
+def test_addresses_of_binaries_and_the_link_edit_of_a_shared_cache_that_is_of_none() -> None:
     images = image_map(replace(SMALL, address=0x3000, size=0x10), SMALL)
     assert found(images, 0xFFF, 0x1000, 0x17FF, 0x1800, 0x3000, 0x3010) == [-1, 1, 1, -1, 0, -1]
+    of_cache = replace(SMALL, address=0x90000000, others=(("__LINKEDIT", 0x1000, 0x10000000),))
+    assert found(image_map(of_cache, SMALL), 0x1000, 0x2000) == [1, -1]
 
 
 def test_a_binary_that_was_loaded_twice_is_found_by_time() -> None:
@@ -67,11 +69,6 @@ def test_a_binary_that_was_loaded_twice_is_found_by_time() -> None:
     assert found(images, 0x1000, tick=49) == [1]
     assert found(images, 0x1000, tick=50) == [0]
     assert found(image_map(first), 0x1000, tick=50) == [-1]
-
-
-def test_the_link_edit_of_a_shared_cache_is_of_no_binary() -> None:
-    of_cache = replace(SMALL, address=0x90000000, others=(("__LINKEDIT", 0x1000, 0x10000000),))
-    assert found(image_map(of_cache, SMALL), 0x1000, 0x2000) == [1, -1]
 
 
 SIGNED = signature(4711, [DYLD])
