@@ -214,6 +214,7 @@ def test_what_is_expected_is_that_of_the_same_work_and_machine(
 
 def test_other_work_is_another_series_and_how_often_it_is_measured_is_none(tmp_path: Path) -> None:
     ours = work_of(DECODE, tmp_path)
+    assert ours == "741e0faca136", "else no night would have one before it"
     main = Reference(revision="main")
     others = (
         replace(DECODE, workload="sdpa"),

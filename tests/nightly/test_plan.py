@@ -49,7 +49,7 @@ REFERENCE = HEAD + 'reference.revision = "main"\n'
 
 @pytest.fixture
 def plan_file(tmp_path: Path) -> Path:
-    folder = tmp_path / "paged nights"
+    folder = tmp_path / "-paged nights-"
     folder.mkdir()
     return folder / "tracekit.toml"
 

@@ -107,6 +107,7 @@ def night(at: int, *entries: Entry) -> Night:
 
 LAST, LOSSES = entry(3, 0.02), [0.02] * 3
 OWN = replace(LAST.candidate, parameters={"batch": 8, "kind": "a b"})
+OFF = entry(4, 0.0, Outcome.REGRESSION)
 ACCEPTED = Accepted("n3", "decode", "d1", "", "it was meant")
 ENDINGS: dict[str, tuple[list[float], Entry, dict[str, Any]]] = {
     "losses that add up": (LOSSES, LAST, {}),
@@ -115,7 +116,7 @@ ENDINGS: dict[str, tuple[list[float], Entry, dict[str, Any]]] = {
     "interrupted": (LOSSES, replace(LAST, reason="Half. It was interrupted."), {}),
     "failed after it was judged": (LOSSES, replace(LAST, outcome=Outcome.FAILED), {}),
     "came tonight": ([0.0] * 3, entry(3, 0.05, Outcome.REGRESSION), {}),
-    "came the night before": ([0.0] * 3 + [0.05], entry(4, 0.0, Outcome.REGRESSION), {}),
+    "came the night before": ([0.0] * 3 + [0.05], OFF, {"own": Path("own")}),
     "a night before has it": ([0.0, 0.0, 0.0, 0.05], entry(4, 0.0), {}),
     "that night was accepted": ([0.0, 0.0, 0.0, 0.05], entry(4, 0.0), {"accepted": ACCEPTED}),
     "60 nights are looked back": ([0.2] + [0.0] * 58, entry(59, 0.0), {}),

@@ -88,6 +88,7 @@ BY_DIFFERENCE = {"scale": "difference", "least": 0.5}
         (odd(level(20, 20) + level(21, 6), n5=10.0, n22=40.0), {}, [20]),
         (level(20, 20) + level(20.24, 20), {"least": 0.015}, []),
         (level(20, 20) + level(20.24, 20), {"least": 0.01}, [20]),
+        (level(20, 10) + level(20.24, 10) + level(22, 10), {"least": 0.015}, [20]),
         (GAPS, {}, [24]),  # what is no number, or has no ratio, is a gap and is counted
         ([0.0] * 10 + [1.0] * 4, BY_DIFFERENCE, [10]),
         ([0.0] * 10 + [0.5] * 4, BY_DIFFERENCE, [10]),  # by exactly as much as matters

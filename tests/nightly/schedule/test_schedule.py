@@ -222,6 +222,7 @@ def test_a_systemd_timer_forgets_when_it_last_ran(
     assert "loginctl enable-linger" in warning
     add(systemd, job)
     verbs = fakes.verbs()
+    assert all("--now" in line for line in fakes.asked if "disable" in line)
     assert verbs.index("disable") < verbs.index("clean") < len(verbs) - 1
     assert verbs[-2:] == ["daemon-reload", "enable"]
     fakes.tell(no_bus=True)

@@ -162,12 +162,13 @@ def axis_of(first: str, last: str) -> Axis:
 
 
 def test_dates_are_round_and_few() -> None:
-    for first, last, expected in (
-        ("2026-11-20", "2026-11-20", "20 Nov 2026"),
-        ("2026-12-30", "2027-01-02", "30 Dec 2026, 31 Dec, 1 Jan 2027, 2 Jan"),
-        ("2026-10-12", "2026-11-20", "12 Oct 2026, 19 Oct, 26 Oct, 2 Nov, 9 Nov, 16 Nov"),
+    for first, last, width, expected in (
+        ("2026-11-20", "2026-11-20", 800, "20 Nov 2026"),
+        ("2026-12-30", "2027-01-02", 800, "30 Dec 2026, 31 Dec, 1 Jan 2027, 2 Jan"),
+        ("2026-12-30", "2027-01-01", 9, "30 Dec 2026, 1 Jan 2027"),
+        ("2026-10-12", "2026-11-20", 800, "12 Oct 2026, 19 Oct, 26 Oct, 2 Nov, 9 Nov, 16 Nov"),
     ):
-        assert ", ".join(words for _, words in day_marks(axis_of(first, last), 800)) == expected
+        assert ", ".join(words for _, words in day_marks(axis_of(first, last), width)) == expected
 
 
 @given(st.integers(0, 4000), st.integers(0, 4000), st.integers(200, 900))

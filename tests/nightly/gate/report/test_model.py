@@ -16,7 +16,7 @@ from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change, Verdict
 from tracekit.machine.state import State
 from tracekit.nightly.gate.report.junit import junit
-from tracekit.nightly.gate.report.model import of_comparison, of_night
+from tracekit.nightly.gate.report.model import of_comparison, of_night, of_no_night
 from tracekit.nightly.history.night import Outcome, TracedFinding
 from tracekit.nightly.plan.plan import Capture, NightPlan
 
@@ -139,7 +139,8 @@ def test_what_a_night_and_a_comparison_become_is_in_golden_files(
 ) -> None:
     """Only what decides has an outcome; a count changes by one at least."""
     compared = of_comparison(COMPARED, {"chip": "Apple M1", "mlx": None, "cores": 8}, "paged")
-    for name, report in (("comparison", compared), ("night", of_night(NIGHT))):
+    none = of_no_night("There is no night yet.", "Run one.")
+    for name, report in (("comparison", compared), ("night", of_night(NIGHT)), ("none", none)):
         text = msgspec.json.format(msgspec.json.encode(report)).decode()
         golden(f"goldens/{name}.json", f"{text}\n")
 
