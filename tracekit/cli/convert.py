@@ -118,10 +118,7 @@ def _convert_export(
             f"{export} is an export: name the .parquet, .csv or .feather to write.",
             hint="--to converts a run.",
         )
-    with (
-        writing(tables.files_of(output), [export], force=force),
-        console.progress("convert"),
-    ):
+    with writing(tables.files_of(output), [export], force=force), console.progress("convert"):
         converted = tables.convert(export, output, schema, choice)
     _show(converted)
 

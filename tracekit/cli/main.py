@@ -104,6 +104,12 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     judged = arguments[1:] if arguments[:1] == ["verify-kernel"] else []
     app.command("verify-kernel")(verify.with_parameters(judged))
     app.callback()(_global_options)
+    # At each start typer prepares all commands that it is given: the one that is named is enough.
+    named = arguments[:1]
+    commands = [each for each in app.registered_commands if each.name in named]
+    groups = [each for each in app.registered_groups if each.name in named]
+    if commands or groups:
+        app.registered_commands, app.registered_groups = commands, groups
     return app
 
 

@@ -151,8 +151,7 @@ def plan_of(
         plan.CountersChoice, typer.Option(help="Whether to record GPU counters.")
     ] = "auto",
     telemetry: Annotated[
-        plan.TelemetryChoice,
-        typer.Option(help="Monitor of the machine's clock, power and heat."),
+        plan.TelemetryChoice, typer.Option(help="Monitor of the machine's clock, power and heat.")
     ] = "auto",
     time_limit: Annotated[
         str | None,

@@ -64,8 +64,7 @@ def prune(
         _show(done)
     if done.failed:
         raise RecordingError(
-            f"{len(done.failed)} could not be pruned: {done.failed[0]}",
-            hint="The others were.",
+            f"{len(done.failed)} could not be pruned: {done.failed[0]}", hint="The others were."
         )
 
 

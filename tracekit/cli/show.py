@@ -76,9 +76,7 @@ def workloads(*, workloads: options.Workloads = None) -> None:
     console.table(("workload", "what it does"), sorted([*known, program]))
 
 
-def rules(
-    name: Annotated[str | None, argument("[RULE]", "Rule to explain.")] = None,
-) -> None:
+def rules(name: Annotated[str | None, argument("[RULE]", "Rule to explain.")] = None) -> None:
     """List the rules, or explain one."""
     if name is None:
         console.table(
