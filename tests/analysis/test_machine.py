@@ -22,11 +22,9 @@ def readings(name: str, *rows: tuple[int, float], source: str = "macmon") -> pd.
 def test_each_lower_state_has_its_own_time() -> None:
     rows = (0, 10, "Minimum"), (10, 20, "Medium"), (40, 10, "Maximum"), (60, 5, "Minimum")
     below = below_best(states(*rows, (63, 2, "Minimum")), WINDOW)
-    assert below.awake == 45
-    assert below.states == {"Medium": 20, "Minimum": 15}
+    assert (below.awake, below.states) == (45, {"Medium": 20, "Minimum": 15})
     assert below.share == pytest.approx(35 / 45)
-    assert below.starts.tolist() == [0, 10, 60, 63]
-    assert below.best == (40, 40)
+    assert (below.starts.tolist(), below.best) == ([0, 10, 60, 63], (40, 40))
 
 
 def test_what_lies_outside_of_the_window_is_cut_off() -> None:

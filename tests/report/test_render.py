@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 from lxml import html
 
 import report_runs
+from page_words import readable
 from report_runs import Run, bare, host_run, paced_run
 from tracekit.analysis.result import Better, Check, Measurement, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
@@ -24,7 +25,6 @@ from tracekit.report.render import render
 from typed_rows import frame, frames
 
 RUNS = ("bare", "host_run", "trace_run", "paced_run", "served_run", "profiled_run", "replayed_run")
-DRAWN = ("d", "x", "y", "width", "cx", "cy", "transform")
 SECTIONS = {"occupancy", "roofline", "memory", "health", "latencies", "throughput", "timeline"}
 MARKUP = "<b>paged</b>"
 SCRIPT = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -33,32 +33,6 @@ HOSTILE = f"{SCRIPT}\u2028\u202e\x1b[31m{'A' * 10_000}"
 
 def page_of(run: Run) -> str:
     return render(run.result, run.tables, redact=str)
-
-
-def readable(page: str) -> str:
-    """Return the sections of a page: a row of a table a line, and where marks are drawn."""
-    root = html.document_fromstring(page)
-    return "\n".join(line for part in root.iter("header", "section") for line in lines(part))
-
-
-def lines(part: Any) -> Iterator[str]:
-    for element in part.iter():
-        if element.tag in {"script", "style"}:
-            continue
-        words = " ".join(" ".join(element.itertext()).split())
-        places = [element.get(name, "") for name in DRAWN if element.get(name)]
-        if element.tag == "tr":
-            cells = (" ".join(cell.text_content().split()) for cell in element)
-            line = f"{element.get('class') or 'row'}: {' | '.join(cells)}"
-            if not re.match("unknown: .* the recording has no table", line):
-                yield line
-        elif element.tag in {"rect", "path", "circle", "text"}:
-            yield f"  {element.get('class') or element.tag} {' '.join(places)} {words}".rstrip()
-        elif element.tag in {"h1", "h2", "h3", "p", "li", "dt", "dd", "pre", "figcaption"}:
-            if not element.xpath("./p | ./ul") and not words.startswith("Not recorded:"):
-                yield f"{element.tag} {words}"
-        elif element.tag == "section":
-            yield f"\n== {element.get('id')}"
 
 
 @pytest.mark.parametrize("name", RUNS)
