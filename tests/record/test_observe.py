@@ -84,9 +84,9 @@ def test_a_programs_output_and_a_monitor_are_read(
     gauges = pipeline.tables_of(recording)["gauges"]
     assert set(gauges["source"]) == {"macmon"}
     powers = gauges[gauges["name"] == "gpu_power"]
-    assert (powers["value"] == 17.25).all()
+    assert set(powers["value"]) == {17.25}
     assert powers["time"].is_monotonic_increasing
-    assert 0 <= powers["time"].min() < powers["time"].max() < 60e9  # on the recording's time
+    assert -60e9 < powers["time"].min() < powers["time"].max() < 60e9, "on the recording's time"
     assert json.loads(recording.output_file.read_text()) == TESTS
     result = pipeline.analyze(recording)
     known = {found.name: found for found in (*result.metrics, *result.results)}
