@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-TIERS = ("campaign", "wheel", "server", "browser", "emulator", "processes")
+TIERS = ("campaign", "wheel", "server", "browser", "schemas", "emulator", "processes")
 """A test that has the markers of several belongs to the first."""
 OF_FIXTURES = {
     "scenario": "processes",
