@@ -170,10 +170,7 @@ def course(change: FindingChange) -> str:
 
 
 def _runs_with(change: FindingChange, compared: Comparison) -> tuple[str, ...]:
-    counted = (
-        (change.runs_before, len(compared.before)),
-        (change.runs_after, len(compared.after)),
-    )
+    counted = ((change.runs_before, len(compared.before)), (change.runs_after, len(compared.after)))
     return tuple(
         f"in {runs} of {of}" if of != 1 else "found" if runs else "not found"
         for runs, of in counted

@@ -7,7 +7,7 @@ from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, ClassVar
 
 import numpy as np
@@ -124,6 +124,7 @@ class Library:
     """A compiled kernel that is loaded; raises OSError where the system refuses it."""
 
     _stacks: ClassVar[int | None] = None
+    _turns: ClassVar[Lock] = Lock()  # each library has handlers of its own for faults
 
     def __init__(self, path: Path) -> None:
         library = ctypes.CDLL(str(path))
@@ -142,10 +143,14 @@ class Library:
         counts, message = _Counts(), ctypes.create_string_buffer(_ROOM)
         stop = c_int(0)
         request.stop = ctypes.pointer(stop)
-        arguments = (self.entry, request, counts, message, _ROOM)
+
+        def launched() -> None:
+            with Library._turns:
+                self._run(self.entry, request, counts, message, _ROOM)
+
         # In a thread of its own, so that this one can be interrupted. A thread whose start or end
-        # was interrupted runs on for a moment, and keeps what it was given until then.
-        launch = Thread(target=self._run, args=arguments, name="launch")
+        # was interrupted runs on for a moment; it keeps what it was given, and the next one waits.
+        launch = Thread(target=launched, name="launch")
         try:
             launch.start()
             launch.join(patience)
