@@ -221,7 +221,7 @@ def _crowded(sample: Sample) -> Iterator[tuple[str, str]]:
     if pd.isna(used) or pd.isna(own):
         return  # no sample fell into the window, or the system gave none
     if used >= _FULL * cores and used - own >= _NOTABLE:
-        yield (CROWDED, f"other processes used {used - own:.1f} of {cores} cores in {sample.name}")
+        yield CROWDED, f"other processes used {used - own:.1f} of {cores} cores in {sample.name}"
 
 
 _RANKS = {severity: rank for rank, severity in enumerate(Severity)}

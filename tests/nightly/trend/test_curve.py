@@ -181,9 +181,7 @@ def test_dates_lie_on_the_axis_in_order_and_have_room(begin: int, days: int, wid
     assert len(marks) <= max(2, width / 66) + 1
 
 
-def test_tags_do_not_cover_one_another_and_their_words_pass_through_who_redacts(
-    golden: Golden,
-) -> None:
+def test_tags_do_not_cover_one_another_and_their_words_are_redacted(golden: Golden) -> None:
     marks = curves.nights([Mark(1 + n, 5, state, "a night") for n, state in enumerate(State)])
     panel = curves.Panel("Values", 150, linear("", 0, 10, "{:g}".format), (marks,))
     hostile = "</title><script>alert(1)</script>"
