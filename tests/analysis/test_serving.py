@@ -115,12 +115,12 @@ def test_a_tick_is_too_long_above_its_limit(longest: float, spikes: int) -> None
     assert measured("tick_spikes", **{**TABLES, "gauges": limit}) == spikes
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, one in METRICS.items() if one.measure.__module__.endswith("server")]
-)
-def test_a_workload_without_requests_has_none_of_the_numbers(name: str) -> None:
-    with pytest.raises(Unavailable, match="the workload serves no requests"):
-        measured(name, **{**TABLES, "requests": REQUESTS.iloc[:0]})
+def test_a_workload_without_requests_has_none_of_the_numbers() -> None:
+    names = [name for name, one in METRICS.items() if one.measure.__module__.endswith("server")]
+    assert len(names) > 30
+    for name in names:
+        with pytest.raises(Unavailable, match="the workload serves no requests"):
+            measured(name, **{**TABLES, "requests": REQUESTS.iloc[:0]})
 
 
 WAITING = REQUESTS.assign(state="unfinished", produced=0).assign(

@@ -1,7 +1,8 @@
-"""Many small recordings of the simulator, no two of which are alike."""
+"""Many small recordings of the simulator, no two of which are alike, and workers for them."""
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from labelled.folder import write
 from labelled.program import simulate
@@ -36,6 +37,16 @@ def run(folder: Path, seed: int, only: set[str] | None = None) -> Path:
 def _simulated(seed: int) -> World:
     steps, pieces = 2 + seed % 3, SETUP.pieces[:2]
     return simulate(replace(SETUP, seed=seed, steps=steps, warm_up=1, pieces=pieces, marks=False))
+
+
+def workers(number: int, scratch: Path, *, processes: bool) -> Any:
+    """Start a cluster on loopback, whose workers are threads of this process or processes."""
+    from distributed import LocalCluster  # noqa: PLC0415  half a second, which few tests need
+
+    return LocalCluster(
+        n_workers=number, threads_per_worker=1, processes=processes, protocol="tcp",
+        host="127.0.0.1", dashboard_address="127.0.0.1:0", local_directory=str(scratch),
+    )  # fmt: skip
 
 
 def many(folder: Path, number: int) -> list[Path]:

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-import psycopg
 import pytest
 
 _DEBIAN = Path("/usr/lib/postgresql")
@@ -34,8 +34,10 @@ class Server:
         password = password or quote(PASSWORD)
         return f"postgresql://tester:{password}@127.0.0.1:{self.port}/{database}"
 
-    def connect(self, database: str = "postgres") -> "psycopg.Connection[tuple[object, ...]]":
+    def connect(self, database: str = "postgres") -> Any:
         """Connect past the history, as a person with a tool does."""
+        import psycopg  # noqa: PLC0415  no test needs it where there is no server
+
         return psycopg.connect(
             host="127.0.0.1",
             port=self.port,
@@ -127,11 +129,13 @@ def _as_somebody(folder: Path) -> list[str]:
 
 
 def _await(started: Server) -> None:
+    from psycopg import OperationalError  # noqa: PLC0415  as above
+
     deadline = time.monotonic() + 60
     while True:
         try:
             started.connect().close()
-        except psycopg.OperationalError:
+        except OperationalError:
             if started.process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError((started.folder / "log").read_text()) from None
             time.sleep(0.05)

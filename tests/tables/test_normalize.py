@@ -44,9 +44,8 @@ def column_x(values: object, kind: Kind) -> pd.Series:
     return made({"x": values}, Column("x", "x", kind, "x"))[0]["x"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "values", "dtype", "expected"),
-    [
+def test_a_kind_gives_its_dtype() -> None:
+    for kind, values, dtype, expected in (
         (Kind.TIME, [5, 6], "int64", [5, 6]),
         (Kind.TIME, pd.array([5], dtype="uint64"), "int64", [5]),
         (Kind.DURATION, [5, 6], "Int64", [5, 6]),
@@ -67,14 +66,10 @@ def column_x(values: object, kind: Kind) -> pd.Series:
         (Kind.FLAG, pd.array([3, None, 0], dtype="Int64"), "boolean", [True, None, False]),
         (Kind.TEXT, pd.array(["a", None], dtype="string"), "string", ["a", None]),
         (Kind.TEXT, [7, 8], "string", ["7", "8"]),
-    ],
-)
-def test_a_kind_gives_its_dtype(
-    kind: Kind, values: object, dtype: str, expected: list[object]
-) -> None:
-    series = column_x(values, kind)
-    assert series.dtype == dtype
-    assert [None if pd.isna(value) else value for value in series] == expected
+    ):
+        series = column_x(values, kind)
+        assert series.dtype == dtype
+        assert [None if pd.isna(value) else value for value in series] == expected
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,8 @@ def test_numbers_of_a_reader_are_final(declared: str | None, cells: pa.Array, dt
     assert (found.dtype, drift) == (dtype, None)
 
 
-@pytest.mark.parametrize(
-    ("declared", "cells", "dtype", "expected"),
-    [
+def test_a_type_gives_its_dtype_and_an_unknown_one_what_it_holds() -> None:
+    for declared, cells, dtype, expected in (
         (INTEGER, ["1", "-2", "007"], "int64", [1, -2, 7]),
         (INTEGER, ["1", None], "Int64", [1, None]),
         (INTEGER, [], "int64", []),
@@ -134,14 +133,10 @@ def test_numbers_of_a_reader_are_final(declared: str | None, cells: pa.Array, dt
         ("brand-new", [None], "string", [None]),
         ("brand-new", [], "string", []),
         ("brand-new", ["-1", str(2**63)], "string", ["-1", str(2**63)]),
-    ],
-)
-def test_a_type_gives_its_dtype_and_an_unknown_one_what_it_holds(
-    declared: str, cells: list[str | None], dtype: str, expected: list[object]
-) -> None:
-    found, drift = seen(declared, texts(*cells))
-    assert (found.dtype, drift) == (dtype, None)
-    assert [None if pd.isna(value) else value for value in found] == expected
+    ):
+        found, drift = seen(declared, texts(*cells))
+        assert (found.dtype, drift) == (dtype, None)
+        assert [None if pd.isna(value) else value for value in found] == expected
 
 
 @pytest.mark.parametrize("declared", [INTEGER, UNSIGNED, FLAG])

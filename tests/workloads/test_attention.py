@@ -235,9 +235,8 @@ HUGE = {"rows": 65536, "dims": 65536, "out_dims": 262144, "dtype": "float32"}
 BASES = {"paged": DECODE, "sdpa": DECODE, "kv-cache": KV}
 
 
-@pytest.mark.parametrize(
-    ("workload", "changes", "sentence"),
-    [
+def test_sizes_that_make_no_sense_are_refused_by_every_workload() -> None:
+    for workload, changes, sentence in (
         ("paged", {"q_heads": 3}, "3 q heads cannot be shared out among 2"),
         ("paged", {"active_blocks": 5}, "cannot use 5 blocks of 4"),
         ("paged", {"max_blocks": 65536, "block_size": 1024, "batch": 4096}, "GB"),
@@ -257,11 +256,7 @@ BASES = {"paged": DECODE, "sdpa": DECODE, "kv-cache": KV}
         ("churn", {"every": 0}, "--every must be at least 1"),
         ("churn", {"size": 7}, "--size must be at least 8"),
         ("bubbles", {"idle": 1.0}, "--idle must be at most 0.95"),
-    ],
-)
-def test_sizes_that_make_no_sense_are_refused_by_every_workload(
-    workload: str, changes: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        prepare(workload, **{**BASES.get(workload, {}), **changes})
-    assert sentence in caught.value.message
+    ):
+        with pytest.raises(UsageError) as caught:
+            prepare(workload, **{**BASES.get(workload, {}), **changes})
+        assert sentence in caught.value.message

@@ -77,12 +77,7 @@ def course(
 
 
 def levels(
-    title: str,
-    summary: str,
-    lines: Sequence[Level],
-    in_words: Words,
-    *,
-    begins: Begins = (),
+    title: str, summary: str, lines: Sequence[Level], in_words: Words, *, begins: Begins = ()
 ) -> Chart:
     """Chart several levels of bytes over time as lines, each with its name at its end."""
     time, up = _axes(lines, chart.binary, in_words)
@@ -181,11 +176,7 @@ class Placed:
 
 
 def roof(
-    title: str,
-    summary: str,
-    points: Sequence[Placed],
-    bandwidth: float,
-    rate: float | None = None,
+    title: str, summary: str, points: Sequence[Placed], bandwidth: float, rate: float | None = None
 ) -> Chart:
     """Chart points, one or more, under the roofs of memory and, where known, of arithmetic.
 

@@ -1,7 +1,5 @@
 """Labels follow from what is true of a trace: found, passed, or too near to its limit."""
 
-from typing import Any
-
 import pytest
 
 from labelled.corpus import Trace, corpus, trace_of
@@ -26,9 +24,8 @@ def test_nothing_is_to_be_found_in_a_plain_trace() -> None:
     assert {rule for rule in SIZES if label(rule, facts) is not Label.PASS} == set()
 
 
-@pytest.mark.parametrize(
-    ("rule", "changes", "expected"),
-    [
+def test_a_label_follows_from_the_size() -> None:
+    for rule, changes, expected in (
         ("bubbles", {"ahead": 0, "late": 2 * MILLISECOND}, Label.FIND),
         ("bubbles", {"ahead": 0, "late": 200 * MICROSECOND}, Label.EITHER),
         ("late-start", {"hold": Hold(1, 2 * MILLISECOND)}, Label.FIND),
@@ -90,10 +87,8 @@ def test_nothing_is_to_be_found_in_a_plain_trace() -> None:
             {"bytes_moved": 10**8, "flops": 10**8, "ahead": 0, "server": Server(5, STEP, True)},
             Label.EITHER,
         ),
-    ],
-)
-def test_a_label_follows_from_the_size(rule: str, changes: dict[str, Any], expected: Label) -> None:
-    assert label(rule, made(**changes)) is expected
+    ):
+        assert label(rule, made(**changes)) is expected
 
 
 def test_a_seed_stands_for_one_trace_of_one_part() -> None:

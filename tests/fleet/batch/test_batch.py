@@ -13,10 +13,9 @@ from typing import Any
 import fsspec
 import psutil
 import pytest
-from distributed import LocalCluster
 
 from command_line import assert_error
-from many_recordings import GPU, exports, many, run
+from many_recordings import GPU, exports, many, run, workers
 from odd_filesystems import DeadlyFileSystem, EndlessFileSystem
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.files import legible
@@ -214,9 +213,7 @@ NUMBER = 1_000
 def test_a_thousand_recordings_are_there_once_though_a_worker_is_killed(tmp_path: Path) -> None:
     made = many(tmp_path / "recordings", NUMBER)
     killed: list[int] = []
-    places: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-    places |= {"local_directory": str(tmp_path / "scratch")}
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **places) as cluster:
+    with workers(2, tmp_path / "scratch", processes=True) as cluster:
 
         def kill_midway(text: str) -> None:
             if text.startswith("400 of") and not killed:

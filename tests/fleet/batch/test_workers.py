@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import LocalCluster
 
-from many_recordings import GPU, exports, run
+from many_recordings import GPU, exports, run, workers
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.batch import BatchPlan, run_batch
@@ -17,14 +16,8 @@ from tracekit.fleet.batch.workers import Analyst, workers_of
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
-    places: dict[str, Any] = {
-        "host": "127.0.0.1",
-        "dashboard_address": "127.0.0.1:0",
-        "protocol": "tcp",
-    }
-    places |= {"local_directory": str(tmp_path / "scratch")}
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, **places) as made:
+def cluster(tmp_path: Path) -> Iterator[Any]:
+    with workers(1, tmp_path / "scratch", processes=False) as made:
         yield made
 
 
@@ -51,7 +44,7 @@ def test_one_that_takes_too_much_memory_is_ended_and_started_again(tmp_path: Pat
 
 
 def test_workers_of_another_version_are_refused(
-    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracekit.fleet.batch.workers.version", lambda _: "9.9")
     unlike = pytest.raises(ToolError, match=r"has tracekit .*; this machine has 9\.9")
@@ -60,7 +53,7 @@ def test_workers_of_another_version_are_refused(
     assert raised.value.hint == "Install tracekit 9.9 where workers run."
 
 
-def test_workers_that_cannot_keep_tables_are_refused(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_workers_that_cannot_keep_tables_are_refused(cluster: Any, tmp_path: Path) -> None:
     (tmp_path / "seen").touch()
     with workers_of(cluster.scheduler_address, 1.0, tmp_path / "seen"):
         pass
@@ -70,7 +63,7 @@ def test_workers_that_cannot_keep_tables_are_refused(cluster: LocalCluster, tmp_
 
 
 @pytest.mark.processes
-def test_a_cluster_analyses_what_its_workers_see(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_a_cluster_analyses_what_its_workers_see(cluster: Any, tmp_path: Path) -> None:
     for seed in range(3):
         run(tmp_path / "traces" / f"{seed}", seed, {GPU})
     words, out = (str(tmp_path / "traces"),), tmp_path / "out"
@@ -81,7 +74,7 @@ def test_a_cluster_analyses_what_its_workers_see(cluster: LocalCluster, tmp_path
 
 
 @pytest.mark.processes
-def test_a_lost_scheduler_ends_the_batch_in_words(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_a_lost_scheduler_ends_the_batch_in_words(cluster: Any, tmp_path: Path) -> None:
     for seed in range(4):
         run(tmp_path / "traces" / f"{seed}", seed, {GPU})
 

@@ -24,9 +24,8 @@ def found(*sittings: list[float], policy: Policy = POLICY) -> Ruling | None:
     return decide(sittings, (), T, policy)
 
 
-@pytest.mark.parametrize(
-    ("sittings", "expected"),
-    [
+def test_sessions_decide_together() -> None:
+    for sittings, expected in (
         ([at(0.0)], Ruling.SAME),
         ([at(0.01)], Ruling.SAME),
         ([at(0.02)], Ruling.UNREPEATED),
@@ -64,10 +63,8 @@ def found(*sittings: list[float], policy: Policy = POLICY) -> Ruling | None:
         ([[0.0] * 5 + [T]], Ruling.UNSHOWN),
         ([[-0.6 * T, *[0.0] * 4, 0.9 * T]], Ruling.SAME),
         ([[0.0, *[0.6 * T] * 5]], Ruling.SAME),  # an interval that reaches 0 is not significant
-    ],
-)
-def test_sessions_decide_together(sittings: list[list[float]], expected: Ruling | None) -> None:
-    assert found(*sittings) is expected
+    ):
+        assert found(*sittings) is expected
 
 
 def test_a_policy_says_what_it_takes() -> None:

@@ -73,9 +73,8 @@ GAPS = [*odd(level(20, 20), n3=math.nan), math.nan, math.inf, 0.0, -3.0, *level(
 BY_DIFFERENCE = {"scale": "difference", "least": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("values", "more", "found"),
-    [
+def test_where_steps_are() -> None:
+    for values, more, found in (
         ([], {}, []),
         ([None] * 30, {}, []),
         (level(20, 30), {}, []),
@@ -95,10 +94,8 @@ BY_DIFFERENCE = {"scale": "difference", "least": 0.5}
         ([0.0] * 10 + [-1.0] * 4, BY_DIFFERENCE, [10]),
         ([0.0] * 10 + [1.0] * 4, {}, []),
         ([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0], BY_DIFFERENCE, []),
-    ],
-)
-def test_where_steps_are(values: Values, more: dict[str, Any], found: list[int]) -> None:
-    assert [step.index for step in steps(values, **more)] == found
+    ):
+        assert [step.index for step in steps(values, **more)] == found
 
 
 def test_six_nights_with_a_value_are_searched() -> None:

@@ -28,7 +28,7 @@ from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.page import write_page
 from tracekit.fleet.batch.results import RESULTS, BatchRow, Results, forget_tables, worded
 from tracekit.fleet.batch.sources import RecordingSource, sources_of
-from tracekit.fleet.batch.workers import Workers, fitting, local_workers, workers_of
+from tracekit.fleet.batch.workers import Workers, local_workers, workers_of
 from tracekit.record import Progress, quiet
 
 _LOCK = ".lock"
@@ -189,7 +189,7 @@ def _workers(plan: BatchPlan, number: int) -> Generator[Workers]:
         tempfile.TemporaryDirectory(
             prefix=_SCRATCH, dir=plan.output, ignore_cleanup_errors=True
         ) as scratch,
-        local_workers(plan.workers or fitting(number), Path(scratch), plan.seconds) as workers,
+        local_workers(plan.workers, number, Path(scratch), plan.seconds) as workers,
     ):
         yield workers
 

@@ -3,6 +3,7 @@
 An analysis may hang, crash or take all memory, whatever it reads from. So it runs in a process of
 its own, which analyses one recording after the other, and is started again when it had to end.
 """
+# ruff: noqa: PLC0415 - `distributed` takes half a second to load, and no other command needs it
 
 import logging
 import os
@@ -20,16 +21,16 @@ from multiprocessing import Pipe
 from pathlib import Path
 from queue import LifoQueue
 from time import monotonic
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import psutil
-from dask.system import CPU_COUNT
-from distributed import Client, get_worker
-from distributed.system import MEMORY_LIMIT
 
 from tracekit.base import ToolError, UsageError, kill_group, size, span
 from tracekit.fleet.batch.analysing import Task
 from tracekit.fleet.batch.results import BatchRow
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Rows = tuple[BatchRow, ...]
 
@@ -148,14 +149,18 @@ def _rows(future: "Future[Rows]", task: Task) -> Rows:
         return (replace(task.row, error=words, hint="See what the log of the worker says."),)
 
 
-def fitting(recordings: int) -> int:
-    """Return how many processes fit this machine: a core and a GiB of memory for each."""
-    return max(1, min(CPU_COUNT, int(MEMORY_LIMIT // _EACH), recordings))
-
-
 @contextmanager
-def local_workers(number: int, scratch: Path, seconds: float) -> Generator[Workers]:
-    """Let so many processes of this machine work; they end with the context, whatever they do."""
+def local_workers(
+    number: int | None, recordings: int, scratch: Path, seconds: float
+) -> Generator[Workers]:
+    """Let processes of this machine work; they end with the context, whatever they do.
+
+    Where no `number` is given, each has a core, a GiB of memory and a recording at least.
+    """
+    from dask.system import CPU_COUNT
+    from distributed.system import MEMORY_LIMIT
+
+    number = number or max(1, min(CPU_COUNT, int(MEMORY_LIMIT // _EACH), recordings))
     analysts = [Analyst(str(scratch), MEMORY_LIMIT / number) for _ in range(number)]
     idle: LifoQueue[Analyst] = LifoQueue()
     for analyst in analysts:
@@ -183,6 +188,8 @@ def workers_of(scheduler: str, seconds: float, shared: Path | None) -> Generator
 
     `shared` is a file that they must see.
     """
+    from distributed import Client
+
     try:
         client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)
     except (OSError, TimeoutError) as error:
@@ -211,6 +218,9 @@ _thread = threading.local()
 
 def _there(task: Task, seconds: float) -> Rows:
     """Analyse in a process beside the worker that this thread belongs to."""
+    from distributed import get_worker
+    from distributed.system import MEMORY_LIMIT
+
     if not hasattr(_thread, "analyst"):
         worker: Any = get_worker()
         memory = (worker.memory_manager.memory_limit or MEMORY_LIMIT) / worker.state.nthreads
@@ -218,12 +228,12 @@ def _there(task: Task, seconds: float) -> Rows:
     return cast("Analyst", _thread.analyst).analyse(task, seconds)
 
 
-def require_fitting(client: Client, scheduler: str, shared: Path | None) -> None:
+def require_fitting(client: "Client", scheduler: str, shared: Path | None) -> None:
     """Raise unless there are workers, all with this version of tracekit, that see a file."""
 
     def about(name: str) -> tuple[str, bool]:  # sent as it is, to workers that may not have us
-        import os.path  # noqa: PLC0415
-        from importlib import metadata  # noqa: PLC0415
+        import os.path
+        from importlib import metadata
 
         try:
             return metadata.version("tracekit"), os.path.exists(name)  # noqa: PTH110

@@ -12,9 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-import psycopg
 import pytest
-from psycopg import errors
 from sqlalchemy import URL, Engine, event, inspect
 from sqlalchemy.exc import DBAPIError
 
@@ -50,10 +48,10 @@ def test_what_a_database_refuses_is_said_in_its_first_words_and_without_a_passwo
         assert (type(error), error.exit_code, bool(error.hint)) == (kind, 3, True)
         assert error.message == "/nights/history.db cannot be used as a history: the words."
     said = "\ncannot resolve geheim77@db.local.\n\tIs the server running?\nAttempts failed\n"
-    error = as_error(DBAPIError("INSERT", {}, errors.ConnectionFailure(said)), SERVER)
+    error = as_error(DBAPIError("INSERT", {}, sqlite3.OperationalError(said)), SERVER)
     used = "postgresql://db.local:5433/tracekit cannot be used as a history"
     assert error.message == f"{used}: cannot resolve …@db.local."
-    silent = as_error(DBAPIError("INSERT", {}, psycopg.OperationalError()), SERVER)
+    silent = as_error(DBAPIError("INSERT", {}, sqlite3.OperationalError()), SERVER)
     assert silent.message == f"{used}: OperationalError."
 
 

@@ -17,9 +17,8 @@ BIAS = (1 << 63) - 1
 Saved = Callable[[], BundleRun]
 
 
-@pytest.mark.parametrize(
-    ("tag", "values", "words"),
-    [
+def test_numbers_are_in_the_words_of_instruments_by_their_tags() -> None:
+    for tag, values, words in (
         ("tid", (0, 16, MOST), ["0x0", "0x10", "0xffffffffffffffff"]),
         ("uint64-hex-lowercase", (0x8D43,), ["8d43"]),
         ("uint64", (0, 999, 1000, MOST), ["0", "999", "1,000", "18,446,744,073,709,551,615"]),
@@ -37,12 +36,8 @@ Saved = Callable[[], BundleRun]
         ("time-sample-kind", (3, 77), ["Stackshot", "77"]),
         ("never-heard-of", (0, MOST), ["0", str(MOST)]),
         ("duration", (), []),
-    ],
-)
-def test_numbers_are_in_the_words_of_instruments_by_their_tags(
-    tag: str, values: tuple[int, ...], words: list[str]
-) -> None:
-    assert worded(tag, np.array(values, np.uint64)).to_pylist() == words
+    ):
+        assert worded(tag, np.array(values, np.uint64)).to_pylist() == words
 
 
 def test_signed_numbers_have_a_bias() -> None:

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -200,8 +201,8 @@ def test_a_stack_that_wraps_another_is_that_stack_and_has_its_own_words(export: 
     assert fast.symbols().frames.equals(exact.symbols().frames)
 
 
-def irregular() -> Iterator[object]:
-    """Read cases: a name, and rows in which a backslash escapes what a line cannot hold."""
+def irregular() -> Iterator[tuple[str, str, str]]:
+    """Read names, columns and rows, in which a backslash escapes what a line cannot hold."""
     columns = ""
     file = Path(__file__).with_name("irregular.txt")
     for line in file.read_text(encoding="utf-8").splitlines():
@@ -211,19 +212,20 @@ def irregular() -> Iterator[object]:
         name, _, rows = line.partition(": ")
         for escape, letter in (("\\n", "\n"), ("\\t", "\t"), ("\\ufffe", "\ufffe")):
             rows = rows.replace(escape, letter)
-        yield pytest.param(columns, rows, id=name)
+        yield name, columns, rows
 
 
-@pytest.mark.parametrize(("columns", "rows"), [*irregular()])
-def test_the_reader_gives_up(export: Export, columns: str, rows: str) -> None:
-    path = export(columns, rows)
-    with pytest.raises(IrregularError, match=" "):
-        whole(path)
+def test_the_reader_gives_up(export: Export) -> None:
+    read: list[str] = []
+    for name, columns, rows in irregular():
+        with suppress(IrregularError):
+            whole(export(columns, rows))
+            read.append(name)
+    assert read == []
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
+def test_the_reader_gives_up_around_the_rows(export: Export) -> None:
+    for old, new in (
         (b'<?xml version="1.0"?>', b'<?xml version="1.0" encoding="latin-1"?>'),
         (b'<?xml version="1.0"?>\n', b""),
         (b"<trace-query-result>", b"<trace-query-result >"),
@@ -241,16 +243,14 @@ def test_the_reader_gives_up(export: Export, columns: str, rows: str) -> None:
         (b"</row>\n", b"</row>\n<row>"),
         (b'fmt="1"', b'fmt="\xff"'),
         (b'fmt="1"', b'fmt="\x00"'),
-    ],
-)
-def test_the_reader_gives_up_around_the_rows(export: Export, old: bytes, new: bytes) -> None:
-    path = export("n:uint32", ONE)
-    assert cells(path) == [[1]]
-    content = path.read_bytes()
-    assert old in content
-    path.write_bytes(content.replace(old, new, 1))
-    with pytest.raises(IrregularError, match=" "):
-        whole(path)
+    ):
+        path = export("n:uint32", ONE)
+        assert cells(path) == [[1]]
+        content = path.read_bytes()
+        assert old in content
+        path.write_bytes(content.replace(old, new, 1))
+        with pytest.raises(IrregularError, match=" "):
+            whole(path)
 
 
 def test_every_cut_is_noticed(export: Export) -> None:
