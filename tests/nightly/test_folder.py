@@ -172,6 +172,10 @@ def test_without_a_history_only_a_night_that_keeps_nothing_goes_on(plan: NightPl
         assert memory.accepted("mini", [DECODE]) == {}
         assert (memory.earlier("mini"), memory.catch_up("mini", NOW)) == ([], ())
     assert not plan.output.exists()
+    plan.output.mkdir()
+    (plan.output / "history.db").touch()
+    with Memory.of(plan, keep=False) as memory:
+        assert memory.store is None
     with Memory.of(plan, keep=True) as memory:
         memory.keep(night_of(1))
     left(plan, night_of(2))

@@ -140,10 +140,14 @@ def test_nothing_is_made_for_a_reader_and_an_empty_file_becomes_a_history(tmp_pa
     refused(str(file), RecordingError, "There is no history at", make=False)
     assert not file.exists()
     file.touch()
-    refused(str(file), InputError, "holds no history yet", make=False)
+    refused(str(file), RecordingError, "holds no history yet", make=False)
     assert not file.stat().st_size
     with Store.open(str(file)) as store:
         assert store.append(night_of(1))
+        file.unlink()  # by somebody, while a night runs
+        with pytest.raises(RecordingError, match="unable to open database file"):
+            store.append(night_of(2))
+    assert not file.exists()
 
 
 def test_a_server_or_a_driver_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

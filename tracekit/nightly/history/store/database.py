@@ -117,9 +117,8 @@ def _sqlite(url: URL, *, create: bool, patience: float) -> Engine:
 
     def connect() -> sqlite3.Connection:
         # Transactions are begun below, for sqlite3 begins none before DDL, and no IMMEDIATE one.
-        mode = "rwc" if create else "rw"
         return sqlite3.connect(
-            f"{path.as_uri()}?mode={mode}", uri=True, timeout=patience, isolation_level=None
+            f"{path.as_uri()}?mode=rw", uri=True, timeout=patience, isolation_level=None
         )
 
     engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
@@ -134,9 +133,11 @@ def _require_file(path: Path, *, create: bool) -> None:
     if create:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():  # made here alone: one that is removed later stays away
+                path.touch()
         except OSError as error:
             raise RecordingError(
-                f"The folder {path.parent} cannot be made: {error.strerror}.",
+                f"{path} cannot be made: {error.strerror}.",
                 hint="Name a place for the history that you may write to.",
             ) from error
     elif not path.exists():
@@ -172,7 +173,7 @@ def require_tables(database: Database, *, make: bool) -> None:
         if _is_current(connection, database.shown):
             return
         if not make and version_of(connection) is None:
-            raise InputError(
+            raise RecordingError(
                 f"{database.shown} holds no history yet.",
                 hint="The next `tracekit nightly` makes it.",
             )
