@@ -143,9 +143,8 @@ def entry(number: Any, creator: Any, *times: Any, **more: Any) -> dict[str, Any]
 NOBODY, NO_LIST = "no entry names a process and its time", "ioreg prints no property list"
 
 
-@pytest.mark.parametrize(
-    ("entries", "known"),
-    [
+def test_each_client_has_its_process_and_its_time() -> None:
+    for entries, known in (
         (
             [
                 entry(101, "pid 42, python3.12", 5, 7),
@@ -164,14 +163,10 @@ NOBODY, NO_LIST = "no entry names a process and its time", "ioreg prints no prop
         ([entry(101, "pid 42, python3", AppUsage=[5])], {}),
         (["text"], {}),
         ({"a": 1}, {}),
-    ],
-)
-def test_each_client_has_its_process_and_its_time(
-    entries: Any, known: dict[int, tuple[int, int]]
-) -> None:
-    clients = sources.read(plistlib.dumps(entries), 1.5)
-    assert (clients.at, clients.by_entry) == (1.5, known)
-    assert clients.why == ("" if known else f"ioreg: {NOBODY} on the GPU.")
+    ):
+        clients = sources.read(plistlib.dumps(entries), 1.5)
+        assert (clients.at, clients.by_entry) == (1.5, known)
+        assert clients.why == ("" if known else f"ioreg: {NOBODY} on the GPU.")
 
 
 def test_what_is_no_list_is_a_reason() -> None:

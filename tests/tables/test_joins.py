@@ -1,6 +1,6 @@
 """Rows find the one row with their key, or none; a join is given the tables that it names."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,8 @@ def ids(*values: int | None) -> pd.Series:
     return pd.Series(pd.array(values, dtype="UInt64"))
 
 
-@pytest.mark.parametrize(
-    ("own", "others", "places", "ambiguous", "said"),
-    [
+def test_a_key_finds_one_row_and_what_did_not_match_is_said() -> None:
+    for own, others, places, ambiguous, said in (
         ((1, 2, 3), (3, 1), [1, -1, 0], 0, ()),
         ((1, 1, 1), (1,), [0, 0, 0], 0, ()),
         ((1, 2), (1, 1, 2), [-1, 2], 1, (SEVERAL.replace("2", "1"),)),
@@ -34,21 +33,13 @@ def ids(*values: int | None) -> pd.Series:
         ((None,), (None,), [-1], 0, ()),
         ((None,), (1,), [-1], 0, ()),
         ((1, 2, None), (3,), [-1] * 3, 0, ("none of the 2 rows has its id in things",)),
-    ],
-)
-def test_a_key_finds_one_row_and_what_did_not_match_is_said(
-    own: Sequence[int | None],
-    others: Sequence[int | None],
-    places: list[int],
-    ambiguous: int,
-    said: tuple[str, ...],
-) -> None:
-    found = match([ids(*own)], [ids(*others)])
-    assert found.places.tolist() == places
-    assert (found.ambiguous, found.there) == (ambiguous, len(others))
-    assert found.found == sum(place >= 0 for place in places)
-    assert found.said("rows", "things") == said
-    assert found.doubts("rows", "things") == (said if ambiguous else ())
+    ):
+        found = match([ids(*own)], [ids(*others)])
+        assert found.places.tolist() == places
+        assert (found.ambiguous, found.there) == (ambiguous, len(others))
+        assert found.found == sum(place >= 0 for place in places)
+        assert found.said("rows", "things") == said
+        assert found.doubts("rows", "things") == (said if ambiguous else ())
 
 
 def test_a_key_of_two_columns_matches_only_as_a_whole() -> None:

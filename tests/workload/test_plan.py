@@ -4,7 +4,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Barrier
-from typing import Any
 
 import pytest
 
@@ -91,9 +90,9 @@ def test_of_two_who_claim_a_folder_at_once_one_gets_it(lent: bool, tmp_path: Pat
             assert sorted(pool.map(take, [folder, folder])) == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
+def test_a_plan_that_cannot_be_followed_is_refused() -> None:
+    check(Plan(command=("ls",), repeats=1, warmup=0, time_limit=0.001))
+    for given, said in (
         ({"command": ()}, "Say what to record"),
         ({"attach": 7}, "Say what to record"),
         ({"method": "attach"}, "--method attach is for workloads"),
@@ -107,10 +106,7 @@ def test_of_two_who_claim_a_folder_at_once_one_gets_it(lent: bool, tmp_path: Pat
         ({"recorder": "hots"}, "--recorder cannot be 'hots'. Did you mean host?"),
         ({"method": "start"}, "--method cannot be 'start'."),
         ({"telemetry": "macmn"}, "--telemetry cannot be 'macmn'. Did you mean macmon?"),
-    ],
-)
-def test_a_plan_that_cannot_be_followed_is_refused(given: dict[str, Any], said: str) -> None:
-    check(Plan(command=("ls",), repeats=1, warmup=0, time_limit=0.001))
-    with pytest.raises(UsageError) as caught:
-        check(Plan(**{"command": ("ls",), **given}))
-    assert said in f"{caught.value.message} {caught.value.hint}"
+    ):
+        with pytest.raises(UsageError) as caught:
+            check(Plan(**{"command": ("ls",), **given}))
+        assert said in f"{caught.value.message} {caught.value.hint}"

@@ -68,9 +68,8 @@ def test_the_share_is_that_of_the_median_step_or_of_the_time_the_gpu_ran() -> No
 
 
 @pytest.mark.parametrize("name", ["step_bound", "bandwidth_share"])
-@pytest.mark.parametrize(
-    ("of", "changes", "reason"),
-    [
+def test_what_cannot_be_known_says_why(name: str) -> None:
+    for of, changes, reason in (
         (UNKNOWN, {}, "does not say which chip it was made on"),
         (machine(gpu_cores=None), {}, "how many this one has is not known"),
         (machine(chip="Apple M5 Ultra", gpu_cores=80), {}, "contradict each other"),
@@ -78,14 +77,10 @@ def test_the_share_is_that_of_the_median_step_or_of_the_time_the_gpu_ran() -> No
         (M1_MAX, {"step_models": model(1).iloc[:0]}, "does not say what a step does"),
         (M1_MAX, {"step_models": pd.concat([model(1), model(2)])}, "several variants"),
         (M1_MAX, {"bytes_unique": 0, "bytes_written": 0}, "how many bytes a step moves"),
-    ],
-)
-def test_what_cannot_be_known_says_why(
-    name: str, of: Provenance, changes: dict[str, Any], reason: str
-) -> None:
-    assert reason in value(name, of, **changes)
-    work = intervals([(number * MS, MS) for number in range(10, 13)])
-    assert reason in value("bandwidth_share_busy", of, **changes, gpu_intervals=work)
+    ):
+        assert reason in value(name, of, **changes)
+        work = intervals([(number * MS, MS) for number in range(10, 13)])
+        assert reason in value("bandwidth_share_busy", of, **changes, gpu_intervals=work)
 
 
 def test_time_of_other_work_is_no_time_of_the_steps() -> None:

@@ -46,9 +46,8 @@ def test_the_highest_counter_is_named(golden: Golden) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("rule", "values"),
-    [
+def test_what_has_time_or_is_bound_elsewhere_passes() -> None:
+    for rule, values in (
         ("memory-bound", {"LLC Limiter": 69.0, "ALU Limiter": 20.0}),
         ("memory-bound", {"LLC Limiter": 85.0, "F32 Limiter": 50.0}),
         ("memory-bound", {**BY_MEMORY, "MMU Limiter": 95.1}),
@@ -63,10 +62,8 @@ def test_the_highest_counter_is_named(golden: Golden) -> None:
         ("low-occupancy", {"Kernel Occupancy": 31.0}),
         ("low-occupancy", {"Kernel Occupancy": 26.3, "F32 Utilization": 80.2}),
         ("low-occupancy", {"Kernel Occupancy": 26.3, "Last Level Cache Utilization": 80.2}),
-    ],
-)
-def test_what_has_time_or_is_bound_elsewhere_passes(rule: str, values: dict[str, float]) -> None:
-    assert not judge(rule, values)
+    ):
+        assert not judge(rule, values)
 
 
 BOUNDS = {

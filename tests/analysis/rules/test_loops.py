@@ -109,6 +109,13 @@ def test_two_speeds_are_found_and_what_the_slow_one_costs(golden: Golden) -> Non
     assert "20.0 % are slow" in found.message
 
 
+def test_two_speeds_swing_from_their_least_separation_on() -> None:
+    turns = [10 * MS, 15 * MS] * 40  # 50 times the hundredth of a step that no clock is better than
+    for least, words in ((50.0, "swing between two speeds"), (50.01, "come unevenly")):
+        [found] = judge("irregular-cadence", turns, least_separation=least)
+        assert words in found.message
+
+
 def test_broad_noise_is_uneven_usual_noise_is_even_and_few_steps_must_differ_more() -> None:
     [finding] = cadence(noisy(0.4))
     assert "come unevenly: one differs from the next by 3" in finding.message

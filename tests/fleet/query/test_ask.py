@@ -142,18 +142,13 @@ REFUSED = (
 LISTS = ("show tables", "describe", "/* a */ DESCRIBE -- b\n;", "describe all tables")
 
 
-@pytest.mark.parametrize(
-    ("sql", "said"),
-    [
+def test_what_does_more_is_refused(connection: duckdb.DuckDBPyConnection) -> None:
+    for sql, said in (
         *((sql, "is refused: a query reads") for sql in REFUSED),
         *((sql, "is not answered: tables are made") for sql in LISTS),
-    ],
-)
-def test_what_does_more_is_refused(
-    sql: str, said: str, connection: duckdb.DuckDBPyConnection
-) -> None:
-    with pytest.raises(UsageError, match=said):
-        require_question(connection, sql)
+    ):
+        with pytest.raises(UsageError, match=said):
+            require_question(connection, sql)
 
 
 def test_one_statement_is_asked_for(connection: duckdb.DuckDBPyConnection) -> None:

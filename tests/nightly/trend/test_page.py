@@ -69,6 +69,15 @@ def test_all_words_of_the_page_are_those_of_the_golden_file_in_whatever_order_ni
     assert again == forty
 
 
+def test_the_latest_changes_are_listed_and_earlier_ones_counted(
+    held: made_nights.Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "MOST_CHANGES", 4)
+    page = "".join(said(parsed(held.series, held.nights).find("body")))
+    rows = page.partition("tr: Since the night of")[2].partition("p: 7 earlier ones")[0]
+    assert [row[:11] for row in rows.splitlines()[1:]] == ["tr: 14 Nov "] * 4
+
+
 def test_points_and_rows_lead_to_reports_and_nothing_runs_or_is_loaded(forty: str) -> None:
     tree: Any = html.document_fromstring(forty)
     section = tree.get_element_by_id("capture-1")

@@ -4,7 +4,6 @@ import zlib
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -62,9 +61,8 @@ def test_a_decimal_is_the_float_of_its_text(values: list[int]) -> None:
     assert decimals(stored).tolist() == [float(text) for text in texts]
 
 
-@pytest.mark.parametrize(
-    ("type_id", "width", "values", "kind", "expected"),
-    [
+def test_columns_of_numbers() -> None:
+    for type_id, width, values, kind, expected in (
         ("XRStartTime", np.uint64, (1, U64), pa.int64(), [1, None]),
         ("XRStartTime", np.uint64, (1, 1 << 63), pa.uint64(), [1, 1 << 63]),
         ("XRPrototypeValue", np.uint64, (1, U64), pa.uint64(), [1, U64]),
@@ -79,13 +77,9 @@ def test_a_decimal_is_the_float_of_its_text(values: list[int]) -> None:
         ("XRGenericUInt32", np.uint32, (4711, U32), pa.int64(), [4711, U32]),
         ("XRBoolean", np.uint32, (0, 1, 3, U32), pa.bool_(), [False, True, True, None]),
         ("XRTomorrow", np.uint32, (5, U32), pa.int64(), [5, None]),
-    ],
-)
-def test_columns_of_numbers(
-    type_id: str, width: Any, values: tuple[int, ...], kind: pa.DataType, expected: list[Any]
-) -> None:
-    found = numbers(engineering_type(type_id, Requirements()), np.array(values, width))
-    assert (found.type, found.to_pylist()) == (kind, expected)
+    ):
+        found = numbers(engineering_type(type_id, Requirements()), np.array(values, width))
+        assert (found.type, found.to_pylist()) == (kind, expected)
 
 
 WIDTHS = {

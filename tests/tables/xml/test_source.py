@@ -36,9 +36,8 @@ def columns(count: int) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
+def test_what_is_no_export_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    for content, words in (
         (lambda: f"{bomb()}<{ROOT}>&e29;</{ROOT}>", "declares a document type"),
         (lambda: f'{bomb()}<{ROOT} a="&e29;"/>', "declares a document type"),
         (lambda: f'<?xml version="1.0"?>\n<!-- a -->\n{bomb()}<x/>', "declares a document type"),
@@ -68,18 +67,14 @@ def columns(count: int) -> str:
         (lambda: f'{OPEN}<schema name="t">{columns(250_000)}', "16 MB"),
         (lambda: f'{OPEN}<schema name="t">{columns(25_000)}</schema>', "more than 20000 columns"),
         (lambda: f"<{ROOT} " + " ".join(f'xmlns:a{n}="x"' for n in range(100_000)), "cut before"),
-    ],
-)
-def test_what_is_no_export_is_refused_in_a_sentence(
-    tmp_path: Path, content: Callable[[], str], words: str
-) -> None:
-    path = tmp_path / "input.xml"
-    path.write_text(content(), encoding="utf-8")
-    with pytest.raises(InputError) as caught:
-        list(ExactReader(path).pieces())
-    assert words in caught.value.message
-    assert len(caught.value.message) < 400
-    assert "\n" not in caught.value.message
+    ):
+        path = tmp_path / "input.xml"
+        path.write_text(content(), encoding="utf-8")
+        with pytest.raises(InputError) as caught:
+            list(ExactReader(path).pieces())
+        assert words in caught.value.message
+        assert len(caught.value.message) < 400
+        assert "\n" not in caught.value.message
 
 
 @pytest.mark.parametrize(
