@@ -82,10 +82,10 @@ NO_AGES = ("30", "", "d", "-1d", "30m", "1e3d", "36500.1d", "99999999d", "٣d", 
 NO_SIZES = ("", "GB", "50G", "-1GB", "50XB", "1iB", "1e9", "5 0GB", "٣GB")
 
 
-def test_no_age_and_no_size() -> None:
+def test_no_age_and_no_size(subtests: pytest.Subtests) -> None:
     for read, texts in ((units.age, NO_AGES), (units.size_of, NO_SIZES)):
         for text in texts:
-            with pytest.raises(UsageError, match=r"is no (age|size)"):
+            with subtests.test(text), pytest.raises(UsageError, match=r"is no (age|size)"):
                 read(text)
 
 

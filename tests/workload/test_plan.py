@@ -90,7 +90,7 @@ def test_of_two_who_claim_a_folder_at_once_one_gets_it(lent: bool, tmp_path: Pat
             assert sorted(pool.map(take, [folder, folder])) == [False, True]
 
 
-def test_a_plan_that_cannot_be_followed_is_refused() -> None:
+def test_a_plan_that_cannot_be_followed_is_refused(subtests: pytest.Subtests) -> None:
     check(Plan(command=("ls",), repeats=1, warmup=0, time_limit=0.001))
     for given, said in (
         ({"command": ()}, "Say what to record"),
@@ -107,6 +107,7 @@ def test_a_plan_that_cannot_be_followed_is_refused() -> None:
         ({"method": "start"}, "--method cannot be 'start'."),
         ({"telemetry": "macmn"}, "--telemetry cannot be 'macmn'. Did you mean macmon?"),
     ):
-        with pytest.raises(UsageError) as caught:
-            check(Plan(**{"command": ("ls",), **given}))
-        assert said in f"{caught.value.message} {caught.value.hint}"
+        with subtests.test(**given):
+            with pytest.raises(UsageError) as caught:
+                check(Plan(**{"command": ("ls",), **given}))
+            assert said in f"{caught.value.message} {caught.value.hint}"

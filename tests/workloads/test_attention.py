@@ -235,7 +235,9 @@ HUGE = {"rows": 65536, "dims": 65536, "out_dims": 262144, "dtype": "float32"}
 BASES = {"paged": DECODE, "sdpa": DECODE, "kv-cache": KV}
 
 
-def test_sizes_that_make_no_sense_are_refused_by_every_workload() -> None:
+def test_sizes_that_make_no_sense_are_refused_by_every_workload(
+    subtests: pytest.Subtests,
+) -> None:
     for workload, changes, sentence in (
         ("paged", {"q_heads": 3}, "3 q heads cannot be shared out among 2"),
         ("paged", {"active_blocks": 5}, "cannot use 5 blocks of 4"),
@@ -257,6 +259,7 @@ def test_sizes_that_make_no_sense_are_refused_by_every_workload() -> None:
         ("churn", {"size": 7}, "--size must be at least 8"),
         ("bubbles", {"idle": 1.0}, "--idle must be at most 0.95"),
     ):
-        with pytest.raises(UsageError) as caught:
-            prepare(workload, **{**BASES.get(workload, {}), **changes})
-        assert sentence in caught.value.message
+        with subtests.test(workload, **changes):
+            with pytest.raises(UsageError) as caught:
+                prepare(workload, **{**BASES.get(workload, {}), **changes})
+            assert sentence in caught.value.message

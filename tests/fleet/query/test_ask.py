@@ -142,12 +142,14 @@ REFUSED = (
 LISTS = ("show tables", "describe", "/* a */ DESCRIBE -- b\n;", "describe all tables")
 
 
-def test_what_does_more_is_refused(connection: duckdb.DuckDBPyConnection) -> None:
+def test_what_does_more_is_refused(
+    connection: duckdb.DuckDBPyConnection, subtests: pytest.Subtests
+) -> None:
     for sql, said in (
         *((sql, "is refused: a query reads") for sql in REFUSED),
         *((sql, "is not answered: tables are made") for sql in LISTS),
     ):
-        with pytest.raises(UsageError, match=said):
+        with subtests.test(sql), pytest.raises(UsageError, match=said):
             require_question(connection, sql)
 
 

@@ -66,14 +66,14 @@ def test_poison_is_nan_where_there_is_nan(dtype: str) -> None:
     assert poison.tobytes() == b"\xff" * poison.nbytes
 
 
-def test_words_that_cannot_be_read_are_refused() -> None:
+def test_words_that_cannot_be_read_are_refused(subtests: pytest.Subtests) -> None:
     for words in (
         *("q", "=float16[2]", "q=", "q=float16[", "q=float16[2,]", "q=float16[-2]", "q=double[2]"),
         *("q=float16[0]", "q=int8=128", "q=uint32=-1", "q=int32[2]=5:5", "q=float32=1.2.3"),
         *("3q=float16[2]", "q=float32[99999999999,99999]", "q=float64[2]"),
         *("q=int32=0.2:0.5", "q=int32=0:1e-30", "q=int32=0:99999999999999999999"),
     ):
-        with pytest.raises(UsageError):
+        with subtests.test(words), pytest.raises(UsageError):
             buffer(words, seed=0)
 
 

@@ -36,7 +36,9 @@ def columns(count: int) -> str:
     )
 
 
-def test_what_is_no_export_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_what_is_no_export_is_refused_in_a_sentence(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     for content, words in (
         (lambda: f"{bomb()}<{ROOT}>&e29;</{ROOT}>", "declares a document type"),
         (lambda: f'{bomb()}<{ROOT} a="&e29;"/>', "declares a document type"),
@@ -70,11 +72,12 @@ def test_what_is_no_export_is_refused_in_a_sentence(tmp_path: Path) -> None:
     ):
         path = tmp_path / "input.xml"
         path.write_text(content(), encoding="utf-8")
-        with pytest.raises(InputError) as caught:
-            list(ExactReader(path).pieces())
-        assert words in caught.value.message
-        assert len(caught.value.message) < 400
-        assert "\n" not in caught.value.message
+        with subtests.test(words):
+            with pytest.raises(InputError) as caught:
+                list(ExactReader(path).pieces())
+            assert words in caught.value.message
+            assert len(caught.value.message) < 400
+            assert "\n" not in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ def test_the_reader_gives_up(export: Export) -> None:
     assert read == []
 
 
-def test_the_reader_gives_up_around_the_rows(export: Export) -> None:
+def test_the_reader_gives_up_around_the_rows(export: Export, subtests: pytest.Subtests) -> None:
     for old, new in (
         (b'<?xml version="1.0"?>', b'<?xml version="1.0" encoding="latin-1"?>'),
         (b'<?xml version="1.0"?>\n', b""),
@@ -249,7 +249,7 @@ def test_the_reader_gives_up_around_the_rows(export: Export) -> None:
         content = path.read_bytes()
         assert old in content
         path.write_bytes(content.replace(old, new, 1))
-        with pytest.raises(IrregularError, match=" "):
+        with subtests.test(old=old, new=new), pytest.raises(IrregularError, match=" "):
             whole(path)
 
 
