@@ -179,6 +179,7 @@ def test_launchd_is_asked_in_the_users_session(fakes: Fakes, odd: Job) -> None:
     assert "bootout" not in fakes.verbs(), "what is not loaded is not unloaded"
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(ANALYZE is None, reason="no systemd-analyze on the PATH")
 def test_systemd_itself_finds_nothing_wrong(job: Job, odd: Job, tmp_path: Path) -> None:
     files = files_of(Systemd(), job) | files_of(Systemd(), odd)

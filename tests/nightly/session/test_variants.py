@@ -254,6 +254,7 @@ def test_names_of_a_commit_are_resolved_and_others_are_refused(repository: Path)
             found.commit(revision)
 
 
+@pytest.mark.processes
 def test_a_plan_outside_of_repositories_has_no_revisions(
     ready: Ready, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
