@@ -132,11 +132,11 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_writer_left_is_removed_after_a_day(tmp_path: Path) -> None:
-    left = {age: tmp_path / f".file.unfinished-{age:08d}" for age in (86_300, 86_500)}
+    left = {age: tmp_path / f".[file].unfinished-{age:08d}" for age in (86_300, 86_500)}
     for age, file in left.items():
         file.touch()
         os.utime(file, (time.time() - age,) * 2)
-    write(tmp_path / "file", b"whole")
+    write(tmp_path / "[file]", b"whole")
     assert [file.exists() for file in left.values()] == [True, False]
 
 

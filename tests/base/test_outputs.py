@@ -93,8 +93,10 @@ def test_what_is_not_written_is_refused_at_once_and_does_not_become_ours(tmp_pat
         pass
     path = tmp_path / "out.csv"
     path.write_text(MINE)
-    with pytest.raises(ValueError, match="damaged"), writing([path], force=True):
-        raise ValueError("damaged")
+    half = tmp_path / "half.csv"
+    with pytest.raises(ValueError, match="damaged"), writing([path, half], force=True):
+        raise ValueError("damaged", half.write_text("a,b\n"))
     with pytest.raises(UsageError):
         write(path, "a,b\n")
     assert path.read_text() == MINE
+    write(half, "c,d\n")  # which is ours, although it was not the last

@@ -192,6 +192,12 @@ def test_a_signal_comes_when_the_process_is_known() -> None:
         start()
     assert done == ["started"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    try:
+        signal.signal(signal.SIGINT, lambda *_: done.append("asked"))
+        start()
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert done == ["started", "started", "asked"]  # twice in one go: the first alone is served
 
 
 def handler_within() -> object:

@@ -80,6 +80,8 @@ def test_a_stage_is_running_and_then_done_or_failed_and_what_others_wrote_is_kep
         raise ToolError("xctrace said no.")
     assert state(recording, "export") == "failed"
     assert recording.provenance().stages["export"].message == "xctrace said no."
+    with pytest.raises(ToolError), stage(recording, "export"):  # where nothing is left to note it
+        raise ToolError("xctrace said no.", hint=str(recording.provenance_file.unlink()))
 
 
 @pytest.mark.parametrize(

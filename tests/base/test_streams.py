@@ -126,6 +126,8 @@ def test_bytes_for_a_pipe_are_as_they_are_and_shown_on_a_terminal() -> None:
 class Failing(io.StringIO):
     """A stream on a broken disk, whose descriptor is gone."""
 
+    buffer = io.BufferedIOBase()
+
     def write(self, text: str) -> int:  # noqa: ARG002
         raise OSError(5, "Input/output error")
 
@@ -139,6 +141,6 @@ def test_what_cannot_be_written_is_an_error_of_standard_output_alone(
     monkeypatch.setattr("sys.stdout", Failing())
     monkeypatch.setattr("sys.stderr", Failing())
     with guarded():
-        assert sys.stderr.write("lost") == 4
+        assert sys.stderr.write("lost") == sys.stderr.buffer.write(b"lost") == 4
         with pytest.raises(RecordingError, match="cannot be written: Input/output error"):
             sys.stdout.write("lost")

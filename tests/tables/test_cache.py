@@ -307,6 +307,8 @@ def test_notes_add_up_and_a_file_that_is_there_again_counts_as_there(tmp_path: P
     assert sorted(path.name for path in put_away(tmp_path)) == ["a.xml", "b.xml"]
     (tmp_path / "a.xml").write_text("again")
     assert sorted(path.name for path in put_away(tmp_path)) == ["b.xml"]
+    (tmp_path / "b.parquet").write_text("written as a flat table since")
+    assert put_away(tmp_path) == {}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"exports": [1]}', '{"format": 99}'])

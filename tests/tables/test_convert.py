@@ -16,6 +16,8 @@ from tracekit.base.files import replacing
 from tracekit.tables.convert import Stream, convert, symbol_files, unbundle, write_table
 from tracekit.tables.flat import read_flat
 from tracekit.tables.layout import Layout
+from tracekit.tables.place import Choice
+from tracekit.tables.toc import Toc, TocRun, TocTable
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 
 Export = Callable[..., Path]
@@ -67,6 +69,17 @@ def test_stacks_stand_beside_the_table(export: Export, tmp_path: Path, suffix: s
         pd.testing.assert_frame_equal(pd.read_parquet(out), flat.frame)
 
 
+def test_the_table_of_contents_that_is_given_says_which_table_is_meant(
+    export: Export, tmp_path: Path
+) -> None:
+    table, choice = TocTable(1, "table", {"set": "3"}), Choice(attributes={"set": "3"})
+    path, toc = (
+        export("n:uint32", "<row><uint32>5</uint32></row>"),
+        Toc((TocRun(1, tables=(table,)),)),
+    )
+    assert convert(path, tmp_path / "out.csv", choice=choice, toc=toc).rows == 1
+
+
 def names(folder: Path) -> list[str]:
     return sorted(
         file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()
@@ -101,8 +114,10 @@ def test_what_is_damaged_is_named_and_the_rest_written(tmp_path: Path) -> None:
 
 
 def test_a_schema_cannot_name_another_folder(tmp_path: Path) -> None:
-    tables = [replace(ticks([1]), schema=name) for name in ("../../evil", "/x", "x-2", "x-2")]
-    unbundle(write_bundle(tmp_path / "x.trace", tables), tmp_path / "out", ".csv", lambda _: None)
+    schemas, told = ("x-2", "../../evil", "/x", "x-2"), list[str]()
+    tables = [replace(ticks([1]), schema=name) for name in schemas]
+    unbundle(write_bundle(tmp_path / "x.trace", tables), tmp_path / "out", ".csv", told.append)
+    assert told == [f"writing {schema}" for schema in schemas]  # in the order of the TOC
     assert names(tmp_path / "out") == ["______evil.csv", "_x.csv", "x-2-2.csv", "x-2.csv"]
 
 

@@ -83,13 +83,14 @@ def test_every_table_adds_what_it_knows_of_a_command_buffer() -> None:
         2 frame - - - - Other False gpu -
         3 - - - - - App True gpu -
         5 - - - 160 - - False - -""",
-        gpu_intervals=BUFFERS,
+        gpu_intervals=BUFFERS.replace("3 App 7 True", "3 - - False"),
         encoders="""start duration command_buffer command_buffer_label process pid target clock
             1 4 1 step App 7 True gpu
             6 2 1 step App 7 True gpu""",
         commits="""time command_buffer committed frame process pid target clock
             9 1 50 1 App 7 True gpu
-            9 4 90 2 Other 8 False gpu""",
+            9 4 90 2 Other 8 False gpu
+            9 3 - - App 7 True gpu""",
         submissions="""start duration command_buffer process pid target clock
             40 1 1 App 7 True gpu""",
         completions="time command_buffer\n150 1\n160 5",
@@ -346,8 +347,9 @@ def test_an_instruction_belongs_to_one_shader(
         (
             ["1 Begin step 1 work 7 -", "2 Begin step 2 work 7 -", "3 Begin step 1 - 7 -",
              "4 Begin step 1 work 8 -", "5 End step 1 work 8 -", "6 End step 1 - 7 -",
-             "7 End step 1 work 7 -", "9 End step 2 work 7 -"],
-            "start duration\n1 6\n2 7\n3 3\n4 1",
+             "7 End step 1 work 7 -", "9 End step 2 work 7 -", "9 Begin step 1 work 7 -",
+             "9 End step 1 work 7 -"],
+            "start duration\n1 6\n2 7\n3 3\n4 1\n9 0",
             [],
         ),
         (

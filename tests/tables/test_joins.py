@@ -108,7 +108,7 @@ def test_a_join_does_without_what_cannot_be_read_and_says_so() -> None:
 
 
 def rows(count: int, *warnings: str) -> Callable[[], tuple[pd.DataFrame, list[str]]]:
-    return lambda: (pd.DataFrame({"n": range(count)}), list(warnings))
+    return lambda: (pd.DataFrame({"/".join(warnings): range(count)}), list(warnings))
 
 
 def broken() -> tuple[pd.DataFrame, list[str]]:
@@ -116,19 +116,19 @@ def broken() -> tuple[pd.DataFrame, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("ways", "count", "said"),
+    ("ways", "count", "name", "said"),
     [
-        ([rows(0, "none"), rows(2, "two"), rows(3, "three")], 2, ["none", "two"]),
-        ([rows(0, "none"), rows(0)], 0, ["none"]),
-        ([broken, rows(1)], 1, ["t: a.xml is no export."]),
-        ([rows(0), broken], 0, ["t: a.xml is no export."]),
+        ([rows(0, "none"), rows(2, "two"), rows(3, "three")], 2, "two", ["none", "two"]),
+        ([rows(0, "none"), rows(0)], 0, "none", ["none"]),
+        ([broken, rows(1)], 1, "", ["t: a.xml is no export."]),
+        ([rows(0), broken], 0, "", ["t: a.xml is no export."]),
     ],
 )
 def test_the_first_way_that_gives_rows_counts(
-    ways: list[Callable[[], tuple[pd.DataFrame, list[str]]]], count: int, said: list[str]
+    ways: list[Callable[[], tuple[pd.DataFrame, list[str]]]], count: int, name: str, said: list[str]
 ) -> None:
     frame, warnings = first_with_rows("t", ways)
-    assert (len(frame), warnings) == (count, said)
+    assert (len(frame), [*frame], warnings) == (count, [name], said)
 
 
 def test_a_way_that_fails_is_an_error_if_there_is_no_other() -> None:

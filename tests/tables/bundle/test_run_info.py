@@ -215,7 +215,7 @@ CONTENTS = (
 
 
 def test_tables_stand_in_the_order_of_their_stores_and_runs_have_their_own(tmp_path: Path) -> None:
-    blank = RunInfo(template_name="Blank")
+    blank = RunInfo(template_name="Blank", instruments_version="")
     runs = {1: Run(CONTENTS, issues=()), 3: Run(CONTENTS[:1], info=blank, issues=(Issue("odd"),))}
     bundle = Bundle(write_runs(tmp_path / "a.trace", runs))
     first, third = toc_of(bundle).runs
@@ -227,6 +227,7 @@ def test_tables_stand_in_the_order_of_their_stores_and_runs_have_their_own(tmp_p
     assert (first.number, first.template, first.target) == (1, "Metal System Trace", PYTHON)
     assert (third.number, third.template, len(third.tables)) == (3, "Blank", 1)
     assert [len(issues_of(bundle, run)) for run in bundle.runs] == [0, 1]
+    assert [len(remarks_of(bundle, number)) for number in (1, 3, None)] == [0, 1, 1]
 
 
 UNNAMED = "which it does not name"

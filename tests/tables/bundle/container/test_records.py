@@ -51,6 +51,8 @@ def test_rows_that_the_store_does_not_count_are_damage(tmp_path: Path) -> None:
     whole = stored(tmp_path, (1, 1, 1), (2, 2, 2), (3, 3, 3))
     with pytest.raises(BundleError, match="has records behind its last row"):
         read(tmp_path, replace(whole, rows=2), LABEL)
+    with pytest.raises(BundleError, match="goes on behind its last chunk"):
+        read(tmp_path / "none", replace(stored(tmp_path / "none", (0, 0, 0)), rows=0), LABEL)
 
 
 @pytest.mark.parametrize(
