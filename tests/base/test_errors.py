@@ -5,21 +5,16 @@ import pytest
 from tracekit.base.errors import UsageError, nearest, require
 
 
-@pytest.mark.parametrize(
-    ("name", "names", "options", "hint"),
-    [
+def test_the_nearest_name_is_offered_else_all() -> None:
+    for name, names, options, hint in (
         ("pagd", ("paged", "sdpa"), {}, "Did you mean paged?"),
         ("pagd", ("paged", "sdpa"), {"otherwise": "--list lists them."}, "Did you mean paged?"),
         ("zzz", ("paged", "sdpa"), {}, "There are: paged, sdpa."),
         ("zzz", (), {}, "There are: none."),
         ("zzz", ("paged",), {"otherwise": "--list lists them."}, "--list lists them."),
-    ],
-)
-def test_the_nearest_name_is_offered_else_all(
-    name: str, names: tuple[str, ...], options: dict[str, str], hint: str
-) -> None:
-    assert nearest(name, names, **options) == hint
-    with pytest.raises(UsageError, match=f"There is no subject '{name}'") as caught:
-        require(name, names, "subject", **options)
-    assert caught.value.hint == hint
-    require(name, (*names, name), "subject")
+    ):
+        assert nearest(name, names, **options) == hint
+        with pytest.raises(UsageError, match=f"There is no subject '{name}'") as caught:
+            require(name, names, "subject", **options)
+        assert caught.value.hint == hint
+        require(name, (*names, name), "subject")

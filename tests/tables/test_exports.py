@@ -28,9 +28,8 @@ NodeMaker = Callable[..., str]
 TOC = '<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>'
 
 
-@pytest.mark.parametrize(
-    ("text", "content"),
-    [
+def test_a_file_is_what_it_begins_with(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for text, content in (
         (TOC, Content("toc")),
         ("<trace-query-result/>", Content("tables")),
         (
@@ -46,12 +45,11 @@ TOC = '<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>'
         ("", Content("unknown")),
         ("start,duration\n1,2\n", Content("unknown")),
         ("Export failed: XQueryError:3", Content("unknown")),
-    ],
-)
-def test_a_file_is_what_it_begins_with(tmp_path: Path, text: str, content: Content) -> None:
-    path = tmp_path / "file.xml"
-    path.write_text(text)
-    assert identify(path) == content
+    ):
+        path = tmp_path / "file.xml"
+        path.write_text(text)
+        with subtests.test(text):
+            assert identify(path) == content
 
 
 def test_a_folder_is_indexed_by_schema(export: Export, tmp_path: Path) -> None:
@@ -151,25 +149,20 @@ SEVERAL = ExportIndex(
 )
 
 
-@pytest.mark.parametrize(
-    ("choice", "run", "tables", "lost"),
-    [
+def test_what_is_of_other_runs_or_places_is_left_out() -> None:
+    for choice, run, tables, lost in (
         (Choice(1), 1, ["1-1", "None-None"], ["of one", "of all"]),
         (Choice(1, 1), 1, ["1-1"], ["of one", "of all"]),
         (OPEN, 2, ["2-1", "2-2", "None-None"], ["of two", "of all"]),
-    ],
-)
-def test_what_is_of_other_runs_or_places_is_left_out(
-    choice: Choice, run: int, tables: list[str], lost: list[str]
-) -> None:
-    found, number, said = of_one_run(SEVERAL, FOLDER, choice)
-    assert number == run
-    assert [Path(str(table.ref)).stem for table in found.every] == tables
-    assert [loss.text for loss in found.lost] == lost
-    assert [
-        "exports has 3 runs" in text and "Run 2, the last one with tables, is read" in text
-        for text in said
-    ] == [True] * (choice == OPEN)
+    ):
+        found, number, said = of_one_run(SEVERAL, FOLDER, choice)
+        assert number == run
+        assert [Path(str(table.ref)).stem for table in found.every] == tables
+        assert [loss.text for loss in found.lost] == lost
+        assert [
+            "exports has 3 runs" in text and "Run 2, the last one with tables, is read" in text
+            for text in said
+        ] == [True] * (choice == OPEN)
 
 
 BARE = ExportIndex({"tick": (listed(2), listed(5))})

@@ -64,22 +64,17 @@ def test_many_keys_match_as_a_dictionary_does(several: bool) -> None:
     assert found.ambiguous == sum(len(rows) > 1 for rows in expected)
 
 
-@pytest.mark.parametrize(
-    ("column", "expected", "dtype"),
-    [
+def test_what_the_counterpart_has_is_taken_and_null_where_there_is_none() -> None:
+    for column, expected, dtype in (
         (pd.Series(["a", "b"], dtype="string"), ["b", None, "a"], "string"),
         (pd.Series([5, 6]), [6, None, 5], "Int64"),
         (ids(MOST, 2), [2, None, MOST], "UInt64"),
         (pd.Series(pd.array([True, None], dtype="boolean")), [None, None, True], "boolean"),
         (pd.Series([True, False]), [False, None, True], "boolean"),
-    ],
-)
-def test_what_the_counterpart_has_is_taken_and_null_where_there_is_none(
-    column: pd.Series, expected: list[object], dtype: str
-) -> None:
-    taken = match([ids(2, 3, 1)], [ids(1, 2)]).take(column)
-    assert [None if pd.isna(value) else value for value in taken] == expected
-    assert taken.dtype == dtype
+    ):
+        taken = match([ids(2, 3, 1)], [ids(1, 2)]).take(column)
+        assert [None if pd.isna(value) else value for value in taken] == expected
+        assert taken.dtype == dtype
 
 
 class Shelf(Mapping[str, pd.DataFrame]):
@@ -115,20 +110,15 @@ def broken() -> tuple[pd.DataFrame, list[str]]:
     raise InputError("a.xml is no export.")
 
 
-@pytest.mark.parametrize(
-    ("ways", "count", "name", "said"),
-    [
+def test_the_first_way_that_gives_rows_counts() -> None:
+    for ways, count, name, said in (
         ([rows(0, "none"), rows(2, "two"), rows(3, "three")], 2, "two", ["none", "two"]),
         ([rows(0, "none"), rows(0)], 0, "none", ["none"]),
         ([broken, rows(1)], 1, "", ["t: a.xml is no export."]),
         ([rows(0), broken], 0, "", ["t: a.xml is no export."]),
-    ],
-)
-def test_the_first_way_that_gives_rows_counts(
-    ways: list[Callable[[], tuple[pd.DataFrame, list[str]]]], count: int, name: str, said: list[str]
-) -> None:
-    frame, warnings = first_with_rows("t", ways)
-    assert (len(frame), [*frame], warnings) == (count, [name], said)
+    ):
+        frame, warnings = first_with_rows("t", ways)
+        assert (len(frame), [*frame], warnings) == (count, [name], said)
 
 
 def test_a_way_that_fails_is_an_error_if_there_is_no_other() -> None:

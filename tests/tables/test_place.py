@@ -15,40 +15,31 @@ TOC = Toc(
 )
 
 
-@pytest.mark.parametrize(
-    ("xpath", "place"),
-    [
+def test_a_place_is_read_from_the_xpath() -> None:
+    for xpath, place in (
         ("//trace-toc[1]/run[1]/data[1]/table[108]", Place(1, 108, 3)),
         ("/trace-toc/run[2]/data/table[7]", Place(2, 7, 3)),
         ("/trace-toc/run[2]/tracks/track[1]/details/detail[2]", Place(None, None, 3)),
         ("", Place(None, None, 3)),
-    ],
-)
-def test_a_place_is_read_from_the_xpath(xpath: str, place: Place) -> None:
-    assert place_of(xpath, 3) == place
+    ):
+        assert place_of(xpath, 3) == place
 
 
-@pytest.mark.parametrize(
-    ("toc", "place", "schema", "attributes"),
-    [
+def test_the_table_of_contents_says_what_a_place_holds() -> None:
+    for toc, place, schema, attributes in (
         (TOC, Place(2, 1), "tick", {"frequency": "20"}),
         (TOC, Place(1, 2), "tick", {}),
         (TOC, Place(1, 1), "kdebug", {}),  # of another trace
         (TOC, Place(3, 1), "tick", {}),
         (None, Place(1, 1), "tick", {}),
-    ],
-)
-def test_the_table_of_contents_says_what_a_place_holds(
-    toc: Toc | None, place: Place, schema: str, attributes: dict[str, str]
-) -> None:
-    assert attributes_of(toc, place, schema) == attributes
-    listed = toc is not None and place.run != 3
-    assert [table.schema for table in tables_at(toc, place)] == ["tick"] * listed
+    ):
+        assert attributes_of(toc, place, schema) == attributes
+        listed = toc is not None and place.run != 3
+        assert [table.schema for table in tables_at(toc, place)] == ["tick"] * listed
 
 
-@pytest.mark.parametrize(
-    ("choice", "allowed"),
-    [
+def test_a_choice_allows_what_it_does_not_rule_out() -> None:
+    for choice, allowed in (
         (Choice(), True),
         (Choice(run=1), True),
         (Choice(run=2), False),
@@ -57,10 +48,8 @@ def test_the_table_of_contents_says_what_a_place_holds(
         (Choice(1, 4, {"a": "1"}), True),
         (Choice(attributes={"a": "2"}), False),
         (Choice(attributes={"c": ""}), False),
-    ],
-)
-def test_a_choice_allows_what_it_does_not_rule_out(choice: Choice, allowed: bool) -> None:
-    assert choice.allows(Place(1, 4), {"a": "1", "b": "2"}) is allowed
+    ):
+        assert choice.allows(Place(1, 4), {"a": "1", "b": "2"}) is allowed
 
 
 @pytest.mark.parametrize("part", ["modified", "changed"])

@@ -83,24 +83,20 @@ def test_no_schema_of_an_export_is_read_by_two_tables() -> None:
     assert [name for name, tables in sources.items() if tables > 1] == []
 
 
-@pytest.mark.parametrize(
-    ("table", "said"),
-    [
+def test_where_a_table_comes_from_is_said_through_joins() -> None:
+    for table, said in (
         ("gpu_states", "metal-gpu-state-intervals"),
         ("gpu_jobs", "metal-gpu-intervals or host-intervals"),
         ("shader_runs", "metal-shader-profiler-intervals with metal-shader-profiler-shader-list"),
-    ],
-)
-def test_where_a_table_comes_from_is_said_through_joins(table: str, said: str) -> None:
-    assert origins(SCHEMAS[table]) == said
+    ):
+        assert origins(SCHEMAS[table]) == said
 
 
 VALUES = "gpu-counter-value gpu-counter-info metal-gpu-info"
 
 
-@pytest.mark.parametrize(
-    ("table", "there", "expected"),
-    [
+def test_what_a_table_is_read_from_depends_on_what_is_there() -> None:
+    for table, there, expected in (
         ("gpu_states", "metal-gpu-state-intervals tick", "metal-gpu-state-intervals"),
         ("gpu_states", "tick", ""),
         ("gpu_counters", f"{VALUES} metal-gpu-counter-intervals", "metal-gpu-counter-intervals"),
@@ -115,12 +111,8 @@ VALUES = "gpu-counter-value gpu-counter-info metal-gpu-info"
             "metal-gpu-intervals metal-object-label",
         ),
         ("gpu_jobs", "metal-object-label", ""),
-    ],
-)
-def test_what_a_table_is_read_from_depends_on_what_is_there(
-    table: str, there: str, expected: str
-) -> None:
-    assert needed_schemas([table], frozenset(there.split())) == set(expected.split())
+    ):
+        assert needed_schemas([table], frozenset(there.split())) == set(expected.split())
 
 
 COMMON = 'common = "start | time | start | when it began"\n'

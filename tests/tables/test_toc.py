@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -53,21 +52,16 @@ OF_XCODE_27 = (
     '<option key="Counter Set" value="Limiters"/><option value="Enabled" key="Shader Timeline"/>'
     "</options></instrument></intruments-recording-settings></summary>"
 )
+SETTINGS = ("Counter Set: Limiters", "Shader Timeline: Enabled")
 
 
-@pytest.mark.parametrize(
-    ("info", "expected"),
-    [
-        (OF_ALL, {"device": {"platform": "macOS"}, "all_processes": True}),
-        (
-            OF_XCODE_27,
-            {"settings": {"Counters": ("Counter Set: Limiters", "Shader Timeline: Enabled")}},
-        ),
-    ],
-)
-def test_a_run_says_what_was_recorded(tmp_path: Path, info: str, expected: dict[str, Any]) -> None:
-    text = f"<trace-toc><run><info>{info}</info></run></trace-toc>"
-    assert read_toc(toc(tmp_path, text)).runs == (TocRun(1, **expected),)
+def test_a_run_says_what_was_recorded(tmp_path: Path) -> None:
+    for info, expected in (
+        (OF_ALL, TocRun(1, {"platform": "macOS"}, all_processes=True)),
+        (OF_XCODE_27, TocRun(1, settings={"Counters": SETTINGS})),
+    ):
+        text = f"<trace-toc><run><info>{info}</info></run></trace-toc>"
+        assert read_toc(toc(tmp_path, text)).runs == (expected,)
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,8 @@ def test_pieces_say_of_a_column_what_the_whole_says(
     assert also == drift
 
 
-@pytest.mark.parametrize(
-    ("cell", "foreign", "dtype", "drift"),
-    [
+def test_a_column_of_any_type_has_the_type_of_its_cells_while_that_is_one() -> None:
+    for cell, foreign, dtype, drift in (
         ("1", "uint64", "uint64", None),
         ("1", "uint64 weight", "int64", None),
         (
@@ -77,28 +76,21 @@ def test_pieces_say_of_a_column_what_the_whole_says(
             "table: name is declared as uint64 and holds what is no unsigned; it is text",
         ),
         ("5", "string", "string", None),
-    ],
-)
-def test_a_column_of_any_type_has_the_type_of_its_cells_while_that_is_one(
-    cell: str, foreign: str, dtype: str, drift: str | None
-) -> None:
-    found, said = seen("any", texts(cell), foreign=foreign)
-    assert (found.dtype, said) == (dtype, drift)
+    ):
+        found, said = seen("any", texts(cell), foreign=foreign)
+        assert (found.dtype, said) == (dtype, drift)
 
 
-@pytest.mark.parametrize(
-    ("declared", "cells", "dtype"),
-    [
+def test_numbers_of_a_reader_are_final() -> None:
+    for declared, cells, dtype in (
         (INTEGER, pa.array([1, None], pa.int64()), "Int64"),
         (UNSIGNED, pa.array([2**64 - 1], pa.uint64()), "uint64"),
         (NUMBER, pa.array([math.nan], pa.float64()), "float64"),
         (FLAG, pa.array([0, 3], pa.int64()), "bool"),
         (None, pa.array([7], pa.int64()), "int64"),
-    ],
-)
-def test_numbers_of_a_reader_are_final(declared: str | None, cells: pa.Array, dtype: str) -> None:
-    found, drift = seen(declared, pa.chunked_array([cells]))
-    assert (found.dtype, drift) == (dtype, None)
+    ):
+        found, drift = seen(declared, pa.chunked_array([cells]))
+        assert (found.dtype, drift) == (dtype, None)
 
 
 def test_a_type_gives_its_dtype_and_an_unknown_one_what_it_holds() -> None:
@@ -181,18 +173,15 @@ def test_what_belongs_to_a_column_stands_beside_it() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("mnemonics", "names"),
-    [
+def test_no_two_columns_have_one_name() -> None:
+    for mnemonics, names in (
         ("id id id", "id id.2 id.3"),
         ("id.2 id id", "id.2 id id.3"),
         ("id id id.2", "id id.2 id.2.2"),
         ("id id id.2 id", "id id.2 id.2.2 id.3"),
         ("a b a b", "a b a.2 b.2"),
-    ],
-)
-def test_no_two_columns_have_one_name(mnemonics: str, names: str) -> None:
-    assert layout(*map(part, mnemonics.split())).column_names == names.split()
+    ):
+        assert layout(*map(part, mnemonics.split())).column_names == names.split()
 
 
 LETTERS = "x" * (LONG + 1)

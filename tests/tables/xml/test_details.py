@@ -148,18 +148,16 @@ def test_columns_without_end_are_refused(detail: Detail) -> None:
     assert flat.frame.shape == (1000, 1000)
 
 
-@pytest.mark.parametrize(
-    ("content", "held"),
-    [
+def test_details_are_known_by_their_beginning(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for content, held in (
         (text(*ROWS), True),
         (text('<row a="1"/>', xpath="x"), True),
         (text(), True),
         (text("<row><string>a</string></row>", xpath="x"), False),
         ('<trace-query-result><!-- <row a="1"> --><node xpath="x"><schema name="t">', False),
         ('<trace-toc><run number="1"/></trace-toc>', False),
-    ],
-)
-def test_details_are_known_by_their_beginning(tmp_path: Path, content: str, *, held: bool) -> None:
-    path = tmp_path / "x.xml"
-    path.write_text(content)
-    assert holds_details(path) is held
+    ):
+        path = tmp_path / "x.xml"
+        path.write_text(content)
+        with subtests.test(content):
+            assert holds_details(path) is held
