@@ -91,6 +91,7 @@ def test_without_its_tables_one_run_is_unclear_and_several_are_not() -> None:
     assert (step.verdict, step.low) == (Verdict.UNCLEAR, None)
     assert step.reason == "its spread is not known: its exports are gone"
     assert step.change == pytest.approx(0.5, abs=0.01), "what it came to is told all the same"
+    assert change_of(compare([sample_of(noisy(MS)), gone], [sample_of(noisy(MS))])).low is None
     before, after, scattered = (
         only("step_p50", "ns", *values)
         for values in ((1000, 1010, 1005), (1100, 1108, 1102), (1000, 1200, 1100))

@@ -1,6 +1,5 @@
 """Runs in blocks: what metrics are in each, where they are none of parts; the order of runs."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -72,6 +71,11 @@ def test_a_run_without_blocks_says_why() -> None:
         ({"tables": {"other": NO_PHASE}}, "neither phases nor intervals"),
         ({"tables": {"phases": NO_PHASE}}, "no steady window"),
         ({}, "takes 20 steady steps, and it has 19"),
+        # One that begins where the steady phase ends is none of it.
+        (
+            {"tables": tables_of([1000] * 20) | {"phases": tables_of([1000] * 19)["phases"]}},
+            "has 19",
+        ),
     ):
         blocks = Blocks(replace(sample_of([1000] * 19), **change))
         assert blocks.reference() == ()
@@ -104,23 +108,20 @@ def test_the_workloads_own_reference_is_taken_before_the_workers() -> None:
     assert Blocks(sample_of(TIMES)).reference_source() == ""
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "order"),
-    [
+def test_runs_have_an_order() -> None:
+    for before, after, order in (
         ([1], [2], Order.ALTERNATING),
         ([1, 4, 5], [2, 3, 6], Order.ALTERNATING),
         ([1, 2, 3], [4, 5, 6], Order.APART),
         ([4, 5, 6], [1, 2], Order.APART),
         ([1, 3, 5], [2, 4], Order.MIXED),
         ([1, 2, 5, 6], [3, 4, 7, 8], Order.MIXED),
-    ],
-)
-def test_runs_have_an_order(before: Sequence[int], after: Sequence[int], order: Order) -> None:
-    first, second = (
-        [sample_of([MS], started=f"2026-11-20T10:0{minute}:00+00:00") for minute in side]
-        for side in (before, after)
-    )
-    assert order_of(first, second) is order_of(second, first) is order
-    for started in ("", "yesterday"):
-        unknown = sample_of([MS], started=started)
-        assert order_of(first, [*second, unknown]) is Order.UNKNOWN
+    ):
+        first, second = (
+            [sample_of([MS], started=f"2026-11-20T10:0{minute}:00+00:00") for minute in side]
+            for side in (before, after)
+        )
+        assert order_of(first, second) is order_of(second, first) is order
+        for started in ("", "yesterday"):
+            unknown = sample_of([MS], started=started)
+            assert order_of(first, [*second, unknown]) is Order.UNKNOWN

@@ -85,9 +85,8 @@ SLOWER, TENTH = (100, 110), pytest.approx(0.1)
 FEW = "5 pairs count, and an interval takes 6"
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "expected"),
-    [
+def test_a_metric_is_judged_by_the_interval_of_its_pairs() -> None:
+    for name, values, expected in (
         ("step_p50", [SLOWER] * 6, (True, TENTH, Verdict.WORSE, "")),
         ("tokens_per_second", [SLOWER] * 6, (True, TENTH, Verdict.BETTER, "")),
         ("steady_compiles", [(0, 3)] * 6, (False, 3, Verdict.WORSE, "")),
@@ -96,17 +95,13 @@ FEW = "5 pairs count, and an interval takes 6"
          (True, pytest.approx(0.02, abs=0.01), Verdict.UNCLEAR, "the interval is too wide")),
         ("hits", [SLOWER] * 6, (True, TENTH, None, "")),
         ("hits", [SLOWER] * 5, (True, TENTH, None, FEW)),
-    ],
-)  # fmt: skip
-def test_a_metric_is_judged_by_the_interval_of_its_pairs(
-    name: str, values: list[tuple[float, float]], expected: tuple[Any, ...]
-) -> None:
-    (found,) = judged(pairs_of(values, name), {"hits": Quantity("hits", "neither")}, Limits())
-    assert (found.relative, found.change, found.verdict, found.reason) == expected
-    assert (found.values_before, found.values_after) == tuple(zip(*values, strict=True))
-    known = (found.low, found.change, found.high) if len(values) > 5 else ()
-    assert list(known) == sorted(known)
-    assert found.paired
+    ):  # fmt: skip
+        (found,) = judged(pairs_of(values, name), {"hits": Quantity("hits", "neither")}, Limits())
+        assert (found.relative, found.change, found.verdict, found.reason) == expected
+        assert (found.values_before, found.values_after) == tuple(zip(*values, strict=True))
+        known = (found.low, found.change, found.high) if len(values) > 5 else ()
+        assert list(known) == sorted(known)
+        assert found.paired
 
 
 def test_what_was_named_decides_and_comes_first_else_what_tells_speed() -> None:

@@ -190,7 +190,9 @@ def seen(root: Path) -> dict[str, RunSeen]:
 
 def test_what_keeps_a_run_whole(tmp_path: Path) -> None:
     make_run(tmp_path / "not-analyzed", analyzed=False)
-    for name, text in (("empty", ""), ("odd", "[]"), ("newer", '{"format": 99}')):
+    undated = '{"stages": {"record": {"state": "running", "at": "lately"}}}'
+    broken = {"empty": "", "odd": "[]", "newer": '{"format": 99}', "undated": undated}
+    for name, text in broken.items():
         make_run(tmp_path / name).provenance_file.write_text(text)
     linked = make_run(tmp_path / "linked")
     linked.provenance_file.rename(tmp_path / "elsewhere.json")
@@ -212,7 +214,7 @@ def test_what_keeps_a_run_whole(tmp_path: Path) -> None:
         "not-analyzed": "it was not analyzed, and its bundle is all there is of it",
         **dict.fromkeys(("empty", "odd", "newer"), unread),
         "linked": "its recording.json is a link",
-        "worked-on": "its stage record is running",
+        **dict.fromkeys(("worked-on", "undated"), "its stage record is running"),
         "of-running": "its night has not ended",
         **{f"of-broken-{number}": "its night.json cannot be read" for number in range(3)},
     }

@@ -84,8 +84,13 @@ def test_equal_nights_are_ok_however_slow_the_machine_is(played: Played, kind: s
 
 @pytest.mark.parametrize("kind", KIND)
 def test_a_step_is_found_and_named_the_same_night(played: Played, kind: str) -> None:
+    """A session is held against its own best: that the machine is slower in it spoils no pair."""
+
+    def slower(told: str) -> None:
+        played.pace = 1.3 if "to see whether it can be reproduced" in told else 1.0
+
     begun(played, kind)
-    nights = [played.night(cost) for cost in (1.0, 1.0, 1.0, 1.05)]
+    nights = [played.night(cost, progress=slower) for cost in (1.0, 1.0, 1.0, 1.05)]
     assert outcomes(nights) == [OK] * 3 + [REGRESSION]
     reason = worse(nights[-1])
     assert named(reason) == {between(played, -2)}

@@ -108,9 +108,8 @@ def test_worse_is_beyond_significant_and_in_both(first: list[float], second: lis
         assert turned in {Ruling.BETTER, Ruling.WIDE}
 
 
-@pytest.mark.parametrize(
-    ("sessions", "accepted", "expected"),
-    [
+def test_counts_are_decided_pair_by_pair() -> None:
+    for sessions, accepted, expected in (
         ([[2.0]], (), Ruling.UNREPEATED),
         ([[2.0], []], (), Ruling.SHORT),
         ([[2.0], [2.0]], (), Ruling.WORSE),
@@ -122,12 +121,8 @@ def test_worse_is_beyond_significant_and_in_both(first: list[float], second: lis
         ([[4.0], [4.0]], (1.0, 3.0), Ruling.SAME),
         ([[-1.0]], (1.0, 3.0), Ruling.BETTER),
         ([[0.0]], (1.0, 3.0), Ruling.SAME),
-    ],
-)
-def test_counts_are_decided_pair_by_pair(
-    sessions: list[list[float]], accepted: tuple[float, ...], expected: Ruling
-) -> None:
-    assert decide_exactly(sessions, accepted, 2.0) is expected
+    ):
+        assert decide_exactly(sessions, accepted, 2.0) is expected
 
 
 PAIR = Pair(1, 1, "abba", candidate={"m": (110.0, 110.0)}, reference={"m": (90.0, 110.0)})

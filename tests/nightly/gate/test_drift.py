@@ -39,9 +39,8 @@ WON = [0.0] * 4 + [-0.08] * 5
 EQUAL = Point("n4", DAYS[3], 1.0, 1.0, 0.0, -HALF, HALF, commit="c4", reference_commit="c0")
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
+def test_what_several_nights_add_up_to(subtests: pytest.Subtests) -> None:
+    for given, found in (
         # Small losses add up, of a rate downwards.
         (past([0.0, 0.0, 0.02, 0.02, 0.02]), (1.02**3 - 1, 5, "c0", "c5")),
         (past([-0.02] * 4, better="higher"), (0.98**4 - 1, 4, "c0", "c4")),
@@ -64,18 +63,15 @@ EQUAL = Point("n4", DAYS[3], 1.0, 1.0, 0.0, -HALF, HALF, commit="c4", reference_
         # An anchor that shows no change ends an alarm.
         (past([0.012] * 4), (1.012**4 - 1, 4, "c0", "c4")),
         (past([0.012] * 4, EQUAL), None),
-    ],
-)
-def test_what_several_nights_add_up_to(given: Past, found: tuple[Any, ...] | None) -> None:
-    drift = drift_of(given)
-    if found is None:
-        assert drift is None
-        return
-    assert drift is not None
-    assert (drift.nights, drift.first, drift.last) == found[1:]
-    assert drift.change == pytest.approx(found[0])
-    assert drift.low < drift.change < drift.high
-    assert drift.low * drift.high > 0, "the interval leaves out 0"
+    ):
+        with subtests.test(given=given):
+            drift = drift_of(given)
+            assert (drift is None) is (found is None)
+            if drift is not None and found is not None:
+                assert (drift.nights, drift.first, drift.last) == found[1:]
+                assert drift.change == pytest.approx(found[0])
+                assert drift.low < drift.change < drift.high
+                assert drift.low * drift.high > 0, "the interval leaves out 0"
 
 
 def test_since_when_a_step_is_there() -> None:
@@ -150,31 +146,31 @@ SEEN = Point("n4", DAYS[4], 1.0, 1.0, 0.0, -HALF, HALF, commit="c5", reference_c
 NEAR = math.exp(math.log1p(0.03) / 2) - 1  # half of the threshold
 
 
-@pytest.mark.parametrize(
-    ("changes", "change", "more", "revisions"),
-    [
+def test_when_the_anchor_is_due() -> None:
+    for changes, change, more, revisions in (
         # After as many nights as planned; the first night measures it anyway.
         ([], 0.0, {}, []),
         ([0.0] * 3, 0.0, {}, []),
         ([0.0] * 4, 0.0, {}, ["c0"]),
         ([0.0] * 8, 0.0, {"anchors": (SEEN,)}, []),
         ([0.0] * 9, 0.0, {"anchors": (SEEN,)}, ["c0"]),
+        ([0.0] * 9, 0.0, {"anchors": (replace(SEEN, reference_commit="a"), SEEN)}, ["c0"]),
         # Where nights have lost half of the threshold.
         ([0.0], NEAR + 1e-4, {}, ["c0"]),
         ([0.0], NEAR - 1e-4, {}, []),
         ([0.0], -0.1, {}, []),
         # The anchor is the night that was accepted last.
         ([0.0] * 7, 0.0, {"accepted": {"decode": replace(ACCEPTED, night="n1")}}, ["c2"]),
-    ],
-)
-def test_when_the_anchor_is_due(
-    changes: list[float], change: float, more: dict[str, Any], revisions: list[str]
-) -> None:
-    own = past(changes).series
-    anchored = replace(own, capture="decode-anchor", work="other", points=more.get("anchors", ()))
-    tonight = night(len(changes), entry(len(changes), change))
-    found = list(anchors_due(tonight, [PLANNED], [own, anchored], more.get("accepted", {})))
-    assert [due.reference.revision for due in found if due.reference] == revisions
-    for due in found:
-        assert (due.name, due.traced, due.checks, due.fail_on) == ("decode-anchor", 0, (), ())
-        assert [metric.metric for metric in due.metrics] == ["step_p50"]
+    ):
+        own = past(changes).series
+        anchored = replace(
+            own, capture="decode-anchor", work="other", points=more.get("anchors", ())
+        )
+        tonight = night(len(changes), entry(len(changes), change))
+        found = list(anchors_due(tonight, [PLANNED], [own, anchored], more.get("accepted", {})))
+        assert [due.reference for due in found] == [
+            Reference(revision=commit, anchor_every=5) for commit in revisions
+        ]
+        for due in found:
+            assert (due.name, due.traced, due.checks, due.fail_on) == ("decode-anchor", 0, (), ())
+            assert [metric.metric for metric in due.metrics] == ["step_p50"]

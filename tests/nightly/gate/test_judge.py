@@ -190,14 +190,20 @@ def test_metrics_are_judged_in_the_plans_order_by_what_they_are() -> None:
     assert judge.quantity_of("step_p50", own) == judge.Quantity("ns", "lower")
 
 
+def test_of_what_is_traced_as_many_pairs_are_wanted_as_are_traced() -> None:
+    asked = Capture("decode", "paged", reference=SAME, metrics=(COUNT["gated"],), traced=2)
+    for pairs, outcome in ((counted([0, 0]), OK), (counted([0]), OPEN)):
+        [found] = judge.judge_entry(asked, pairs, {}, None)
+        assert found.outcome is outcome
+
+
 ACCEPTED = Accepted("n1", "decode", "d1", "2026-11-01", "as planned")
 PLAIN, HALF = paired(at(0.0)), {"step_p50": tuple(at(0.5))}
 ELSE = Reference(parameters={"block": 16})
 
 
-@pytest.mark.parametrize(
-    ("reference", "pairs", "more", "ended"),
-    [
+def test_what_is_expected_follows_from_the_plan_and_what_was_accepted() -> None:
+    for reference, pairs, more, ended in (
         (SAME, PLAIN, {}, (OK, True, "", 0.0)),
         (ELSE, PLAIN, {}, (OPEN, True, "", None)),
         (None, PLAIN, {}, (None, False, "", None)),
@@ -209,13 +215,9 @@ ELSE = Reference(parameters={"block": 16})
         (ELSE, PLAIN, {"accepted": ACCEPTED}, (OPEN, True, "", None)),
         (SAME, paired(at(0.0), contaminated=NINE), {"planned": 10}, (OPEN, True, "", 0.0)),
         (SAME, paired(at(0.0), contaminated=NINE), {"planned": 9}, (OK, True, "", 0.0)),
-    ],
-)  # fmt: skip
-def test_what_is_expected_follows_from_the_plan_and_what_was_accepted(
-    reference: Reference | None, pairs: list[Pair], more: dict[str, Any], ended: tuple[Any, ...]
-) -> None:
-    [found] = entry_judged(reference, pairs, **more)
-    assert (found.outcome, found.gated, found.baseline, found.expected) == ended
+    ):  # fmt: skip
+        [found] = entry_judged(reference, pairs, **more)
+        assert (found.outcome, found.gated, found.baseline, found.expected) == ended
 
 
 def test_a_commit_measured_against_itself_shows_noise_and_decides_nothing() -> None:
@@ -286,9 +288,8 @@ UNTRACED = replace(entry(FINE), pairs=tuple(paired([0.0] * 6)))
 NO_TRACE = "No trace counts, so pipeline-churn, bubbles could find nothing."
 
 
-@pytest.mark.parametrize(
-    ("each", "rules", "outcome", "reason"),
-    [
+def test_a_capture_ends_as_its_worst_metric_or_finding() -> None:
+    for each, rules, outcome, reason in (
         (entry(FINE, SLOW, UNSURE), (), WORSE, "p50: slow."),
         (entry(FINE, UNSURE), (), OPEN, "p50: unsure."),
         (entry(FINE), (), OK, "p50: fine."),
@@ -303,12 +304,8 @@ NO_TRACE = "No trace counts, so pipeline-churn, bubbles could find nothing."
          "All of its metrics are followed over nights, and none decides."),
         (replace(entry(UNSURE), pairs=BAD), RULES, OPEN, "No pair counts: on battery."),
         (replace(entry(UNGATED), pairs=()), (), OPEN, "Nothing was measured."),
-    ],
-)  # fmt: skip
-def test_a_capture_ends_as_its_worst_metric_or_finding(
-    each: Entry, rules: tuple[str, ...], outcome: Outcome, reason: str
-) -> None:
-    assert judge.outcome_of(each, rules) == (outcome, reason)
+    ):  # fmt: skip
+        assert judge.outcome_of(each, rules) == (outcome, reason)
 
 
 ENTRIES = [
@@ -321,9 +318,8 @@ ENTRIES = [
 STOPPED = "The night was stopped before all captures were through."
 
 
-@pytest.mark.parametrize(
-    ("entries", "partial", "outcome", "reason"),
-    [
+def test_a_night_ends_as_its_worst_capture_and_hides_no_other() -> None:
+    for entries, partial, outcome, reason in (
         (ENTRIES[:5], False, WORSE, ("c (5 % slow); e (7 % slow). Failed: b (The build broke). "
          "Inconclusive: d (On battery).")),
         (ENTRIES[:2], False, FAILED, "b (The build broke)."),
@@ -333,9 +329,5 @@ STOPPED = "The night was stopped before all captures were through."
         (ENTRIES[:2], True, FAILED, f"b (The build broke). {STOPPED}"),
         ([], False, OPEN, "Nothing was captured."),
         (ENTRIES[5:], False, OPEN, "f (It runs)."),
-    ],
-)  # fmt: skip
-def test_a_night_ends_as_its_worst_capture_and_hides_no_other(
-    entries: list[Entry], partial: bool, outcome: Outcome, reason: str
-) -> None:
-    assert judge.night_outcome(entries, partial=partial) == (outcome, reason)
+    ):  # fmt: skip
+        assert judge.night_outcome(entries, partial=partial) == (outcome, reason)

@@ -26,9 +26,8 @@ UNCLEAR = judged_of("unclear", change=0.9, outcome=Outcome.INCONCLUSIVE)
 WORSE = judged_of("worse", change=0.05, low=None, high=None)
 
 
-@pytest.mark.parametrize(
-    ("judged", "words"),
-    [
+def test_a_night_s_line_has_the_change_that_says_most() -> None:
+    for judged, words in (
         ([judged_of("better", change=-0.5, outcome=Outcome.OK), judged_of("a bit", change=0.05),
           judged_of("tokens", change=-0.2, low=-0.3, high=-0.1, better="higher"),
           judged_of("followed", change=9.0, gated=False, outcome=None)],
@@ -39,12 +38,10 @@ WORSE = judged_of("worse", change=0.05, low=None, high=None)
                     low=None)], "decode share +5.0 points"),
         ([], ""),
         ([judged_of(change=None)], ""),
-    ],
-)  # fmt: skip
-def test_a_night_s_line_has_the_change_that_says_most(judged: Any, words: str) -> None:
-    found = listing.line(night_of(1, [entry_of(judged=judged)]))
-    assert (found.words, found.outcome) == (words, Outcome.REGRESSION)
-    assert found.words.split()[:2] == [each for each in (found.capture, found.metric) if each]
+    ):  # fmt: skip
+        found = listing.line(night_of(1, [entry_of(judged=judged)]))
+        assert (found.words, found.outcome) == (words, Outcome.REGRESSION)
+        assert found.words.split()[:2] == [each for each in (found.capture, found.metric) if each]
 
 
 def test_nights_and_series_are_the_tables_of_the_golden_file(

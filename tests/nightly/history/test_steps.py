@@ -107,9 +107,8 @@ CHANGES = [0.4 + each for each in LITTLE * 2] + [0.47 + each for each in LITTLE]
 RISEN = level(20, 20) + level(20.5, 20)
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
+def test_a_series_with_a_reference_has_the_steps_of_its_changes() -> None:
+    for nights, found in (
         # The machine becomes slow at 10, the code at 20.
         (valued(level(20, 10) + level(30, 20), CHANGES), (20, "change", 0.4, 0.47, 0.05)),
         (valued(level(20, 10) + level(30, 20)), (10, "value", 20.0, 30.0, 0.5)),
@@ -121,18 +120,10 @@ RISEN = level(20, 20) + level(20.5, 20)
          (12, "change", 0.0, 0.1, 0.1)),
         (valued([]), None),
         (valued([None] * 20), None),
-    ],
-)  # fmt: skip
-def test_a_series_with_a_reference_has_the_steps_of_its_changes(
-    given: Series, found: tuple[Any, ...] | None
-) -> None:
-    result = steps_of(given)
-    if found is None:
-        assert result == ()
-        return
-    (step,) = result
-    assert (step.index, step.of) == found[:2]
-    assert (step.before, step.after, step.change) == pytest.approx(found[2:], rel=3e-3, abs=1e-6)
+    ):  # fmt: skip
+        seen = [(at.index, at.of, at.before, at.after, at.change) for at in steps_of(nights)]
+        numbers = [pytest.approx(each, rel=3e-3, abs=1e-6) for each in (found or ())[2:]]
+        assert seen == ([(*found[:2], *numbers)] if found else [])
 
 
 def test_steps_are_found_within_five_nights_and_seldom_where_there_are_none() -> None:
@@ -237,9 +228,8 @@ UNKNOWN = replace(NIGHTS[2], change=None, low=None, high=None)
 DIRTY = replace(NIGHTS[1], commit="c2-dirty")
 
 
-@pytest.mark.parametrize(
-    ("points", "connected"),
-    [
+def test_commits_connect_nights_with_the_last_one() -> None:
+    for points, connected in (
         # What is not connected with the last night is a gap.
         ([NIGHTS[0], NIGHTS[1], NIGHTS[4]], (2,)),
         ([NIGHTS[0], NIGHTS[2], NIGHTS[3]], (1, 2)),
@@ -248,12 +238,8 @@ DIRTY = replace(NIGHTS[1], commit="c2-dirty")
         ([NIGHTS[0], DIRTY], (0, 1)),
         ([NIGHTS[0], DIRTY, NIGHTS[2]], (2,)),
         ([point(0, 0.5, "c1", "c1"), point(1, 0.1, "c2", "c2")], (1,)),
-    ],
-)
-def test_commits_connect_nights_with_the_last_one(
-    points: list[Point], connected: tuple[int, ...]
-) -> None:
-    assert levels(series(points)).nights == connected
+    ):
+        assert levels(series(points)).nights == connected
 
 
 def test_two_ways_to_a_commit_are_weighed_and_a_circle_of_commits_is_solved() -> None:
@@ -263,6 +249,8 @@ def test_two_ways_to_a_commit_are_weighed_and_a_circle_of_commits_is_solved() ->
     found = levels(series([*chain([0.02, 0.02]), point(2, -0.01, "c2", "c0")]))
     assert np.isfinite(found.values).all()
     assert found.values[-1] == 0
+    dirty = [*chain([0.0]), *(point(at, 0.1 * at, "c1", "c2-dirty") for at in (1, 2))]
+    assert np.expm1(levels(series(dirty)).values) == pytest.approx([0.0, 0.1, 0.2])
     nights = [*chain([0.02]), point(1, 0.5, "c1", "c1")]
     assert levels(series(nights)).values == pytest.approx([math.log1p(0.02)] * 2)
 

@@ -92,9 +92,8 @@ def test_a_time_of_the_day_is_read() -> None:
             time_of_day(text)
 
 
-@pytest.mark.parametrize(
-    ("zone", "after", "until", "due"),
-    [
+def test_each_day_has_one_due_time() -> None:
+    for zone, after, until, due in (
         (NEW_YORK, "2026-11-20T12:00", "2026-11-22T12:00",
          ["2026-11-21T07:30", "2026-11-22T07:30"]),
         # The bounds are open below and closed above.
@@ -105,10 +104,8 @@ def test_a_time_of_the_day_is_read() -> None:
         # On 25 October 2026 they go from 03:00 to 02:00: the first time counts.
         (BERLIN, "2026-10-23T12:00", "2026-10-26T12:00",
          ["2026-10-24T00:30", "2026-10-25T00:30", "2026-10-26T01:30"]),
-    ],
-)  # fmt: skip
-def test_each_day_has_one_due_time(zone: ZoneInfo, after: str, until: str, due: list[str]) -> None:
-    assert due_times(NIGHT, utc(after), utc(until), zone) == [utc(text) for text in due]
+    ):  # fmt: skip
+        assert due_times(NIGHT, utc(after), utc(until), zone) == [utc(text) for text in due]
 
 
 @given(
@@ -144,9 +141,8 @@ def missed(begun: datetime | None, now: datetime, since: datetime | None = None)
 
 
 @pytest.mark.usefixtures("in_berlin")
-@pytest.mark.parametrize(
-    ("begun", "now", "expected"),
-    [
+def test_due_times_no_night_served_are_missed() -> None:
+    for begun, now, expected in (
         ("2026-11-20T01:30:01", "2026-11-21T01:30:01", []),
         ("2026-11-17T01:30", "2026-11-20T01:30", ["2026-11-18T01:30", "2026-11-19T01:30"]),
         # A late night is late and not missed.
@@ -159,10 +155,8 @@ def missed(begun: datetime | None, now: datetime, since: datetime | None = None)
         # The clocks change: each date counts once.
         ("2026-10-24T00:30", "2026-10-27T01:30", ["2026-10-25T00:30", "2026-10-26T01:30"]),
         ("2026-03-28T01:30", "2026-03-31T00:30", ["2026-03-29T01:30", "2026-03-30T00:30"]),
-    ],
-)
-def test_due_times_no_night_served_are_missed(begun: str, now: str, expected: list[str]) -> None:
-    assert missed(utc(begun), utc(now)) == [utc(text) for text in expected]
+    ):
+        assert missed(utc(begun), utc(now)) == [utc(text) for text in expected]
 
 
 @pytest.mark.usefixtures("in_berlin")

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
+from threading import Timer
+from threading import enumerate as threads
 from typing import Any
 
 import pytest
@@ -25,7 +27,7 @@ from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.schedule import schedule
 from tracekit.nightly.schedule.job import Job, job_of, next_due
-from tracekit.nightly.schedule.running import LOCK, awake, only_one, runs_in
+from tracekit.nightly.schedule.running import LOCK, awake, enforced, only_one, runs_in
 from tracekit.nightly.schedule.schedulers import (
     Launchd,
     Scheduler,
@@ -462,3 +464,10 @@ def test_a_night_that_hangs_is_stopped_as_systemd_would() -> None:
     argv = [sys.executable, "-c", HANGS]
     ran = subprocess.run(argv, capture_output=True, text=True, timeout=50, check=False)
     assert (ran.returncode, ran.stdout) == (0, "kept\n")
+
+
+def test_the_clock_of_a_night_that_failed_stops_nothing_later() -> None:
+    with pytest.raises(ToolError), enforced(60.0, grace=1.5):
+        raise ToolError("It failed.")
+    clocks = [each for each in threads() if isinstance(each, Timer) and each.interval == 61.5]
+    assert all(clock.finished.is_set() for clock in clocks)

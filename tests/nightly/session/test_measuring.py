@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -281,14 +281,28 @@ def ending(prepared: Prepared, deadline: float) -> Prepared:
     return replace(prepared, bounds=replace(prepared.bounds, deadline=deadline))
 
 
+class Told(Watch):
+    """A watch that keeps how many processes were named as ours at each look."""
+
+    def __init__(self) -> None:
+        super().__init__("off")
+        self.ours: list[int] = []
+
+    def before(self, ours: Iterable[int] = (), calibration: float | None = None) -> State:
+        self.ours.append(len({*ours}))
+        return super().before(ours, calibration)
+
+
 @pytest.mark.processes
 def test_a_pair_tells_each_turn_of_each_side(ready: Ready, tmp_path: Path) -> None:
     parameters = {"mark": str(tmp_path / "pids"), "trick": "print"}
-    with ready(parameters=parameters, reference=SLOWER) as prepared, Watch("off") as watch:
+    with ready(parameters=parameters, reference=SLOWER) as prepared, Told() as watch:
         pairs = first, second = list(measure(prepared, watch=watch))
         alone = replace(prepared, capture=replace(prepared.capture, together=False))
         # Sides that do not fit together run one after the other.
         (apart,) = measure(alone, session=2, first=3, pairs=1, watch=watch, calibrate=False)
+    # This process, those of the pair, and the calibration's are no others that disturb.
+    assert watch.ours == [4, 4, 2, 2]
     orders = [(pair.sitting, pair.number, pair.order) for pair in (first, second, apart)]
     assert orders == [(1, 1, "abba"), (1, 2, "baab"), (2, 3, "ab")]
     for pair, turns in ((first, 2), (second, 2), (apart, 1)):

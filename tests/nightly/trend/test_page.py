@@ -78,6 +78,16 @@ def test_the_latest_changes_are_listed_and_earlier_ones_counted(
     assert [row[:11] for row in rows.splitlines()[1:]] == ["tr: 14 Nov "] * 4
 
 
+def test_what_decides_comes_first_of_what_changed_in_one_night() -> None:
+    points = [made.point(day, 1e6 * (1 + (day > 4))) for day in range(1, 9)]
+    nights = [made.night(day, made.entry(), made.entry(capture="b")) for day in range(1, 9)]
+    followed = made.series(*points, metric="step_p99", gated=False)
+    page = parsed([made.series(*points), followed, made.series(*points, capture="b")], nights)
+    rows = [row.split(" | ")[1:3] for row in said(page) if row.startswith("tr: 5 Nov 2026 | ")]
+    decides = "Step p50 decides"
+    assert rows == [["paged", decides], ["b", decides], ["paged", "Step p99"]]
+
+
 def test_points_and_rows_lead_to_reports_and_nothing_runs_or_is_loaded(forty: str) -> None:
     tree: Any = html.document_fromstring(forty)
     section = tree.get_element_by_id("capture-1")
