@@ -45,18 +45,15 @@ def test_counters_of_both_sets_mean_something() -> None:
         assert meaning(name) is None  # no load of a unit
 
 
-@pytest.mark.parametrize(
-    ("name", "other"),
-    [
+def test_names_of_one_thing_mean_the_same() -> None:
+    for name, other in (
         ("Kernel Occupancy", "Compute Occupancy"),
         ("Last Level Cache Limiter", "GPU Last Level Cache Limiter"),
         ("LLC Utilization", "Last Level Cache Utilization"),
         ("TG/IB Load Limiter", "Threadgroup/Imageblock Load Limiter"),
         ("ALU Limiter", "  alu  limiter "),
-    ],
-)
-def test_names_of_one_thing_mean_the_same(name: str, other: str) -> None:
-    assert meaning(name) == meaning(other) is not None
+    ):
+        assert meaning(name) == meaning(other) is not None
 
 
 ALU = "ALU Limiter"
@@ -103,9 +100,11 @@ def test_raw_samples_without_a_length_are_moments() -> None:
 
 def test_a_few_samples_that_others_share_are_left_out() -> None:
     work = intervals([(0, 20 * MS)], others=[(0, 1_500_000)])  # the first two samples
-    shared, alone = samples({ALU: 99.0}, count=2), samples({ALU: 30.0}, count=18, start=2 * MS)
-    both = pd.concat([shared, alone], ignore_index=True)
-    assert share(both, work) == pytest.approx(0.3)
+    for length in (100_000, None):
+        shared = samples({ALU: 99.0}, count=2, length=length)
+        alone = samples({ALU: 30.0}, count=18, start=2 * MS, length=length)
+        both = pd.concat([shared, alone], ignore_index=True)
+        assert share(both, work) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysed import TARGETS, intervals
+from analysed import TARGETS, intervals, named, phases, row_of_steps
 from tracekit.analysis import given
 from tracekit.analysis.analyze import analyze, used_tables
-from tracekit.analysis.given import GIVEN, Given, recorded_tables, remarks_table, settings_table
+from tracekit.analysis.given import (
+    GIVEN,
+    Given,
+    gone,
+    recorded_tables,
+    remarks_table,
+    settings_table,
+)
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable, absence, inject, thresholds
 from tracekit.analysis.result import Status
 from tracekit.analysis.rule import Severity
@@ -114,6 +121,21 @@ def test_what_a_derived_table_needs_is_exported() -> None:
         """Ask for tables of all three kinds."""
 
     assert recorded_tables(judge) == {"gpu_intervals", "steps", "phases"}
+
+
+def test_rows_of_a_workload_are_gone_where_another_of_its_tables_speaks_of_them() -> None:
+    marks, steps, idle = phases(1, 9), row_of_steps([1]), row_of_steps([1], ["idle"])
+    for name, tables, said in (
+        ("steps", {"phases": marks}, "although the workload came to its steady phase."),
+        ("steps", {"phases": marks[:1]}, ""),
+        ("steps", {"phases": marks.assign(clock="trace")}, ""),  # a program's own signposts
+        ("phases", {"steps": steps}, "although the workload made steps."),
+        ("phases", {"steps": steps, "memory_profile": A}, "always writes with its steps."),
+        ("spans", {"steps": idle, "spans": named(("admit", 1, 1))}, "the steps without load."),
+        ("spans", {"steps": idle, "spans": named(("idle", 1, 1))}, ""),
+    ):
+        found = gone(name, tables)
+        assert (found.endswith(said), bool(found)) == (True, bool(said)), name
 
 
 PROLOG = '<?xml version="1.0"?>\n<trace-query-result>\n'

@@ -54,9 +54,8 @@ def test_a_row_at_the_start_of_a_window_is_in_it_and_one_at_its_end_is_not() -> 
     assert pairs_of(clip(*arrays([(0, 10), (20, 30), (12, 12)]), 10, 20)) == []
 
 
-@pytest.mark.parametrize(
-    ("given_pairs", "expected"),
-    [
+def test_union_joins_what_overlaps_or_touches() -> None:
+    for given_pairs, expected in (
         ([], []),  # none
         ([(1, 4)], [(1, 4)]),  # one
         ([(5, 9), (1, 4)], [(1, 4), (5, 9)]),  # unordered
@@ -65,10 +64,8 @@ def test_a_row_at_the_start_of_a_window_is_in_it_and_one_at_its_end_is_not() -> 
         ([(1, 9), (2, 3), (5, 6)], [(1, 9)]),  # nested
         ([(1, 9), (2, 3), (8, 12)], [(1, 12)]),  # nested-then-overlapping
         ([(4, 4), (7, 7)], []),  # no-length
-    ],
-)
-def test_union_joins_what_overlaps_or_touches(given_pairs: Pairs, expected: Pairs) -> None:
-    assert pairs_of(union(*arrays(given_pairs))) == expected
+    ):
+        assert pairs_of(union(*arrays(given_pairs))) == expected
 
 
 @given(pairs)
@@ -165,18 +162,15 @@ def test_only_the_targets_rows_count_where_rows_have_an_owner() -> None:
     assert not covered_by(None).bounds.size
 
 
-@pytest.mark.parametrize(
-    ("given_pairs", "expected"),
-    [
+def test_the_lowest_free_lane_is_taken() -> None:
+    for given_pairs, expected in (
         ([], []),  # none
         ([(0, 5), (5, 9)], [0, 0]),  # touching
         ([(0, 9), (1, 3), (3, 5)], [0, 1, 1]),  # nested
         ([(0, 4), (1, 9), (4, 6), (5, 7)], [0, 1, 0, 2]),  # lowest-free-lane
         ([(2, 2), (2, 2)], [0, 0]),  # no-length
-    ],
-)
-def test_the_lowest_free_lane_is_taken(given_pairs: Pairs, expected: list[int]) -> None:
-    assert lanes_of(*arrays(given_pairs)).tolist() == expected
+    ):
+        assert lanes_of(*arrays(given_pairs)).tolist() == expected
 
 
 @given(pairs.map(sorted), st.integers(1, 5))

@@ -32,20 +32,17 @@ def test_what_lies_outside_of_the_window_is_cut_off() -> None:
     assert (below.awake, below.states, below.ends.tolist()) == (20, {"low": 10}, [10])
 
 
-@pytest.mark.parametrize(
-    ("setting", "held"),
-    [
+def test_a_state_was_held_only_if_settings_say_so() -> None:
+    for setting, held in (
         ("Induced GPU Performance State: Maximum", True),
         ("Induced GPU Performance State: Default", False),
         ("Counter Set: Performance Limiters", False),
         (None, False),
-    ],
-)
-def test_a_state_was_held_only_if_settings_say_so(setting: str | None, *, held: bool) -> None:
-    settings = pd.DataFrame({"instrument": ["GPU"], "setting": pd.array([setting], "string")})
-    assert held_state(settings, None) is held
-    switches = pd.DataFrame({"enabled": pd.array([held, None], dtype="boolean")})
-    assert held_state(None, switches) is held
+    ):
+        settings = pd.DataFrame({"instrument": ["GPU"], "setting": pd.array([setting], "string")})
+        assert held_state(settings, None) is held
+        switches = pd.DataFrame({"enabled": pd.array([held, None], dtype="boolean")})
+        assert held_state(None, switches) is held
 
 
 def test_what_cannot_be_ranked_is_not() -> None:

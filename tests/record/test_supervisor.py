@@ -179,18 +179,18 @@ def stop(recording: Recording, code: str, policy: StopPolicy, timeout: float = 0
 def test_signals_come_after_the_time_that_was_noted_until_one_helps(
     recording: Recording, tmp_path: Path
 ) -> None:
-    starts = (
-        "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-        f"os.system('sleep 600 >/dev/null & echo $! > {tmp_path}/left')\n"
-    )
+    starts = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+    leaves = f"os.system('sleep 600 >/dev/null & echo $! >> {tmp_path}/left')\n"
     for code, signals, timeout, end in (
-        (starts + WAIT, STEEP, 0.2, "ended after SIGINT"),
+        (starts + leaves + WAIT, STEEP, 0.2, "ended after SIGINT"),
+        (leaves + "say('ready')", STEEP, 30, "had ended"),
         (DEAF + WAIT, STEEP, 0, "ended after SIGKILL"),
         (DEAF + WAIT, STEEP[:2], 0, "could not be ended"),
     ):
         said = stop(recording, code, StopPolicy(signals, group=True), timeout)
         assert said == f"{GONE} (saving); process PID {end}"
-    until_gone(int((tmp_path / "left").read_text()))
+    for left in (tmp_path / "left").read_text().split():
+        until_gone(int(left))
 
 
 @pytest.mark.processes

@@ -36,22 +36,17 @@ def spread(count: int, **columns: object) -> pd.DataFrame:
     return table("start time", *times, unit=SECOND, duration=1, pid=4711, target=True, **columns)
 
 
-@pytest.mark.parametrize(
-    ("name", "own", "value"),
-    [
+def test_only_the_targets_intervals_count() -> None:
+    for name, own, value in (
         ("gpu_busy", [(0, 10), (5, 10), (100, 20)], 35),
         ("gpu_span", [(5, 100), (20, 10)], 100),
         ("gpu_idle_ratio", [(0, 25), (75, 25)], 0.5),
         ("gpu_interval_count", [(0, 1), (2, 1)], 2),
         ("start_latency_p50", [(0, 1), (2, 1), (4, 1)], 2_000),
         ("start_latency_p99", [(0, 1), (2, 1), (4, 1)], 2_980),
-    ],
-)
-def test_only_the_targets_intervals_count(
-    name: str, own: list[tuple[int, int]], value: float
-) -> None:
-    frame = intervals(own, others=[(0, 500)], latencies=[1_000, 3_000, None][: len(own)])
-    assert measured(name, gpu_intervals=frame) == pytest.approx(value)
+    ):
+        frame = intervals(own, others=[(0, 500)], latencies=[1_000, 3_000, None][: len(own)])
+        assert measured(name, gpu_intervals=frame) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("name", OF_THE_SPAN)
@@ -70,9 +65,8 @@ def test_what_was_not_recorded_is_not_a_zero(name: str) -> None:
             measured(name, gpu_intervals=frame)
 
 
-@pytest.mark.parametrize(
-    ("compiled", "counted", "number"),
-    [
+def test_pipelines_of_the_steady_window_are_counted() -> None:
+    for compiled, counted, number in (
         (activity([50, 99], []), None, 0),
         (activity([99, 100, 399, 400], []), None, 2),
         (None, made(10, 150), 1),
@@ -81,14 +75,10 @@ def test_what_was_not_recorded_is_not_a_zero(name: str) -> None:
         (activity([], []), made(), 0),
         (activity([50], [120]), None, 0),
         (activity([], [120]), made(150), 1),
-    ],
-)
-def test_pipelines_of_the_steady_window_are_counted(
-    compiled: pd.DataFrame | None, counted: pd.DataFrame | None, number: int
-) -> None:
-    tables = {"gpu_intervals": intervals([(0, 400)]), "phases": phases(100, 300)}
-    known = {"compiler_activity": compiled, "specializations": counted}
-    assert measured("steady_compiles", **tables, **known) == number
+    ):
+        tables = {"gpu_intervals": intervals([(0, 400)]), "phases": phases(100, 300)}
+        known = {"compiler_activity": compiled, "specializations": counted}
+        assert measured("steady_compiles", **tables, **known) == number
 
 
 def test_pipelines_that_nobody_counts_are_no_zero() -> None:
@@ -227,22 +217,17 @@ def test_growth_is_from_the_note_before_the_steady_phase_for_each_step() -> None
         assert measured("memory_growth", memory_profile=notes, steps=STEADY) == growth
 
 
-@pytest.mark.parametrize(
-    ("names", "notes", "steps", "reason"),
-    [
+def test_what_was_not_noted_is_said(subtests: pytest.Subtests) -> None:
+    for names, notes, steps, reason in (
         ("mlx_memory_peak memory_growth", UNKNOWN, STEADY, "MLX is not loaded"),
         ("mlx_memory_peak memory_growth", NOTES[:-2], STEADY, "not noted at the end of a steady"),
         ("mlx_memory_peak memory_growth", [], STEADY, "not noted at the end of a steady phase"),
         ("memory_growth", NOTES[-2:], STEADY, "from before the steady phase"),
         ("memory_growth", NOTES, STEADY[:1], "no step in its steady phase"),
-    ],
-)
-def test_what_was_not_noted_is_said(
-    names: str, notes: list[Note], steps: pd.DataFrame, reason: str
-) -> None:
-    for name in names.split():
-        with pytest.raises(Unavailable, match=reason):
-            measured(name, memory_profile=profile(notes), steps=steps)
+    ):
+        for name in names.split():
+            with subtests.test((name, reason)), pytest.raises(Unavailable, match=reason):
+                measured(name, memory_profile=profile(notes), steps=steps)
 
 
 NAMES = ("gpu_clock_p50", "gpu_clock_min", "gpu_power_p50", "thermal_pressure_worst")

@@ -49,7 +49,8 @@ def test_the_shares_sum_to_the_idle_ratio(tables: dict[str, pd.DataFrame]) -> No
 
 
 def test_time_without_load_is_no_part_of_the_window(tables: dict[str, pd.DataFrame]) -> None:
-    assert measured("idle_ratio", **tables, spans=spanned("idle")) == 50 / 70
+    for name in ("idle", "reference"):
+        assert measured("idle_ratio", **tables, spans=spanned(name)) == 50 / 70
 
 
 _EMPTY = ("idle_encoding", "idle_after_wait", "idle_host_late")

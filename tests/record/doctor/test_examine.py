@@ -78,8 +78,9 @@ def test_what_a_person_sees(
 
 
 def test_a_new_probe_is_kept_where_it_can_be_and_says_something(mac: Make, tmp_path: Path) -> None:
-    assert doctor.examine(mac(), tmp_path, fresh=FOUND).capabilities == FOUND
-    assert doctor.recall_probe(MACHINE, tmp_path) == FOUND
+    for fresh in (replace(FOUND, combinations=(LAUNCH, NO_TRACE)), FOUND):
+        assert doctor.examine(mac(), tmp_path, fresh=fresh).capabilities == fresh
+        assert doctor.recall_probe(MACHINE, tmp_path) == fresh
     (tmp_path / "file").touch()
     for cache, fresh, code, said in (
         (tmp_path / "file", FOUND, 0, "cannot be written"),

@@ -175,7 +175,7 @@ def test_what_was_recorded_with_trouble_is_kept_and_the_trouble_said(
     issues = [["Warning", COUNTERS], ["Error", "Hitches is not supported."]]
     scenario(issues=issues, leaves_staging=True, prompts=True, missing_template=2)
     other = tmp_path / "staging" / "instruments-of-someone-else.ktrace"
-    other.touch()
+    other.write_bytes(bytes(5_000_000))
     notes = Premises(tmp_path / "notes", 0, is_open=lambda _: False)
     recorded = record(Launch(("/bin/sleep", "0.5")), premises=notes)
     said = "xctrace recorded with errors: Hitches is not supported. What it saved is kept."
