@@ -408,7 +408,9 @@ def test_signposts_that_repeat_are_the_iterations() -> None:
     posts = table("start", *((at,) for at in begun[::-1]), unit=1, duration=20_000, target=True)
     posts = posts.assign(subsystem="app", category="loop", name="token")
     few, others = posts[:7].assign(name="few"), posts.assign(name="other", target=False)
-    known = given(**tables, signpost_intervals=pd.concat([few, others, posts]))["iterations"]
+    begun_only = posts[:1].assign(start=begun[-1] + 20_000, duration=pd.array([None], "Int64"))
+    every = pd.concat([few, others, posts, begun_only])
+    known = given(**tables, signpost_intervals=every)["iterations"]
     assert known["start"].tolist() == begun.tolist()
     assert set(known["source"]) == {"signposts"}
 

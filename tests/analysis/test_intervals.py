@@ -132,27 +132,22 @@ def test_each_window_is_covered_as_if_it_were_alone(intervals: Pairs, parts: Pai
     assert found.within(np.array([0, start + 3]), start + np.array([100, 5])).tolist() == [7, 2]
 
 
-@pytest.mark.parametrize(
-    ("at", "inside", "begun", "coming"),
-    [
+def test_an_interval_holds_its_start_and_not_its_end() -> None:
+    for at, inside, begun, coming in (
         (9, False, NEVER, 10),
         (10, True, 10, 30),
         (19, True, 10, 30),
         (20, False, NEVER, 30),
         (30, True, 30, FOREVER),
         (40, False, NEVER, FOREVER),
-    ],
-)
-def test_an_interval_holds_its_start_and_not_its_end(
-    at: int, *, inside: bool, begun: int, coming: int
-) -> None:
-    two, moment = IntervalSet.of(np.array([10, 30, 12]), np.array([20, 40, 15])), np.array([at])
-    assert two.bounds.tolist() == [10, 30, 20, 40]
-    assert two.contains(moment).tolist() == [inside]
-    assert two.interval_start(moment).tolist() == [begun]
-    assert two.next_start(moment).tolist() == [coming]
-    assert not IntervalSet.empty().contains(moment).any()
-    assert IntervalSet.empty().next_start(moment).tolist() == [FOREVER]
+    ):
+        two, moment = IntervalSet.of(np.array([10, 30, 12]), np.array([20, 40, 15])), np.array([at])
+        assert two.bounds.tolist() == [10, 30, 20, 40]
+        assert two.contains(moment).tolist() == [inside]
+        assert two.interval_start(moment).tolist() == [begun]
+        assert two.next_start(moment).tolist() == [coming]
+        assert not IntervalSet.empty().contains(moment).any()
+        assert IntervalSet.empty().next_start(moment).tolist() == [FOREVER]
 
 
 def test_only_the_targets_rows_count_where_rows_have_an_owner() -> None:

@@ -129,9 +129,8 @@ WAITING = REQUESTS.assign(state="unfinished", produced=0).assign(
 FEW = levels(limit_active_sequences=[(0, 9.0)], active_sequences=[(1 * MS, 3.0)])
 
 
-@pytest.mark.parametrize(
-    ("name", "changes", "reason"),
-    [
+def test_what_is_missing_is_said(subtests: pytest.Subtests) -> None:
+    for name, changes, reason in (
         ("goodput", {}, "neither --slo-ttft nor --slo-tpot was given"),
         ("tick_spikes", {}, "does not tell which ticks are too long"),
         ("ttft_p50", {"requests": WAITING}, "no request got a token"),
@@ -143,8 +142,6 @@ FEW = levels(limit_active_sequences=[(0, 9.0)], active_sequences=[(1 * MS, 3.0)]
         ("ramp_time", {"steps": STEPS[4:5]}, "made no step"),
         ("block_occupancy_peak", {"gauges": GAUGES[2:]}, "does not tell how many blocks it has"),
         ("queue_peak", {"gauges": FEW}, "the workload reported no queued_requests"),
-    ],
-)
-def test_what_is_missing_is_said(name: str, changes: dict[str, pd.DataFrame], reason: str) -> None:
-    with pytest.raises(Unavailable, match=reason):
-        measured(name, **{**TABLES, **changes})
+    ):
+        with subtests.test((name, reason)), pytest.raises(Unavailable, match=reason):
+            measured(name, **{**TABLES, **changes})

@@ -66,10 +66,11 @@ def test_writing_begins_with_the_first_encoder_else_with_the_buffer() -> None:
     )
     assert ms(life.begun) == [3, 12, None]
     # It ends with the commit, and may begin long after the buffer was made.
-    submissions = table("start duration command_buffer encoder_time", (2, 8, 1, 3), target=True)
+    known = (2, 8, 1, 3), (20, 5, 2, None)
+    submissions = table("start duration command_buffer encoder_time", *known, target=True)
     assert ms(life_of(work([(11, 1, 1, 1)]), submissions=submissions).begun) == [7]
     shown = written(None, submissions)
-    assert (ms(shown.starts), ms(shown.ends)) == ([7], [10])
+    assert (ms(shown.starts), ms(shown.ends)) == ([7, 20], [10, 25])
 
 
 def test_all_pieces_of_a_buffer_open_with_its_first_and_complete_with_its_last_report() -> None:
@@ -206,20 +207,15 @@ def test_an_encoder_within_a_buffer_is_no_buffer_of_its_own() -> None:
     assert around(unknown).driving(at(14), at(10.5)).tolist() == [False]
 
 
-@pytest.mark.parametrize(
-    ("moment", "until", "asleep"),
-    [
+def test_asleep_is_in_no_state_and_woken_in_time() -> None:
+    for moment, until, asleep in (
         (1, 3, True),  # it woke just then
         (1, 2.5, False),  # it woke later than the work began
         (4, 9, False),  # awake
         (6, 9, False),  # never seen to wake again
-    ],
-)
-def test_asleep_is_in_no_state_and_woken_in_time(
-    moment: float, until: float, *, asleep: bool
-) -> None:
-    seen = around(awake=rows((3, 2, 0)).drop(columns="target"))
-    assert seen.asleep(at(moment), at(until)).tolist() == [asleep]
+    ):
+        seen = around(awake=rows((3, 2, 0)).drop(columns="target"))
+        assert seen.asleep(at(moment), at(until)).tolist() == [asleep]
     assert around().asleep(at(1), np.array([FOREVER - 1])).tolist() == [False]
 
 

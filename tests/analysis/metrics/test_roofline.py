@@ -135,9 +135,8 @@ PERCENT = samples(
 GIGABYTES = samples({"GPU Read Bandwidth": 305.8}, percentage=False)
 
 
-@pytest.mark.parametrize(
-    ("name", "counters", "expected"),
-    [
+def test_a_counter_is_measured_in_the_unit_in_which_the_chip_counts() -> None:
+    for name, counters, expected in (
         ("compute_occupancy", PERCENT, 0.263),
         ("alu_utilization", PERCENT, 0.43),
         ("top_limiter", PERCENT, 0.60),
@@ -146,15 +145,11 @@ GIGABYTES = samples({"GPU Read Bandwidth": 305.8}, percentage=False)
         ("gpu_read_bandwidth", GIGABYTES, 305.8),
         ("gpu_read_bandwidth_share", GIGABYTES, "does not count GPU Read"),
         ("gpu_write_bandwidth", PERCENT, "in percent"),
-    ],
-)
-def test_a_counter_is_measured_in_the_unit_in_which_the_chip_counts(
-    name: str, counters: pd.DataFrame, expected: float | str
-) -> None:
-    work = intervals([(0, 20 * MS)])
-    found = value(name, steps=None, gpu_counters=counters, gpu_intervals=work)
-    if isinstance(expected, str):
-        assert expected in found
-    else:
-        assert found == pytest.approx(expected)
-    assert METRICS[name].unit == ("GB/s" if name.endswith("bandwidth") else "ratio")
+    ):
+        work = intervals([(0, 20 * MS)])
+        found = value(name, steps=None, gpu_counters=counters, gpu_intervals=work)
+        if isinstance(expected, str):
+            assert expected in found
+        else:
+            assert found == pytest.approx(expected)
+        assert METRICS[name].unit == ("GB/s" if name.endswith("bandwidth") else "ratio")

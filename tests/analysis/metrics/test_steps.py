@@ -27,9 +27,8 @@ NOTES = named(("reference", 900, 90), ("reference", 1_100, 50), ("admit", 1_160,
 MODEL = pd.DataFrame({"bytes_unique": [3_000_000], "bytes_written": [1_000_000]})
 
 
-@pytest.mark.parametrize(
-    ("name", "tables", "value"),
-    [
+def test_steady_steps_count_from_first_start_to_last_end() -> None:
+    for name, tables, value in (
         ("step_rate", {"steps": STEADY}, 4.0),
         ("tokens_per_second", {"steps": STEADY}, 64.0),
         ("step_p50", {"steps": STEADY}, 200 * MS),
@@ -41,33 +40,26 @@ MODEL = pd.DataFrame({"bytes_unique": [3_000_000], "bytes_written": [1_000_000]}
         # Reference work between steps is no time of theirs.
         ("step_rate", {"steps": STEADY, "spans": NOTES}, 2 / 0.45),
         ("tokens_per_second", {"steps": STEADY, "spans": NOTES}, 32 / 0.45),
-    ],
-)
-def test_steady_steps_count_from_first_start_to_last_end(
-    name: str, tables: dict[str, pd.DataFrame], value: float
-) -> None:
-    assert measured(name, **tables) == pytest.approx(value)
+    ):
+        assert measured(name, **tables) == pytest.approx(value)
 
 
 MIXED = STEADY.assign(variant=["paged", "paged", "sdpa"])
 COLD = STEADY[:1]
 
 
-@pytest.mark.parametrize(
-    ("names", "tables", "reason"),
-    [
+def test_what_is_missing_is_said(subtests: pytest.Subtests) -> None:
+    for names, tables, reason in (
         ("step_rate tokens_per_second step_p50", {"steps": COLD}, "no step in its steady phase"),
         ("step_p50 step_p99 tokens_per_second", {"steps": MIXED}, r"variants \(paged, sdpa\)"),
         ("step_variation step_spike_share", {"steps": MIXED}, r"several variants \(paged, sdpa\)"),
         ("tokens_per_second", {"steps": STEADY.assign(tokens=0)}, "produces no tokens"),
         ("memory_bandwidth", {"step_models": MODEL[:0]}, "does not say what a step does"),
         ("memory_bandwidth", {"step_models": MODEL * 0}, "does not say how many bytes"),
-    ],
-)
-def test_what_is_missing_is_said(names: str, tables: dict[str, pd.DataFrame], reason: str) -> None:
-    for name in names.split():
-        with pytest.raises(Unavailable, match=reason):
-            measured(name, **{"steps": STEADY, **tables})
+    ):
+        for name in names.split():
+            with subtests.test((name, reason)), pytest.raises(Unavailable, match=reason):
+                measured(name, **{"steps": STEADY, **tables})
 
 
 def test_spikes_share_is_their_excess_over_all_time() -> None:
@@ -101,25 +93,20 @@ def test_depth_and_readbacks() -> None:
     assert measured("readbacks_per_step", **tables, phases=window) == 1.5
 
 
-@pytest.mark.parametrize(
-    ("work", "ceiling"),
-    [
+def test_the_ceiling_is_tokens_over_the_union_of_the_work() -> None:
+    for work, ceiling in (
         ([(0, 10)], 16_000),
         ([(at, 0.5) for at in range(10)], 32_000),
         ([(0, 5), (0, 9), (2, 8)], 16_000),
         ([(-5, 7), (2, 90)], 16_000),
-    ],
-)
-def test_the_ceiling_is_tokens_over_the_union_of_the_work(
-    work: list[tuple[float, float]], ceiling: float
-) -> None:
-    rows = [(round(start * MS), round(length * MS)) for start, length in work]
-    tables = steady()
-    warm = tables["steps"].assign(phase="warm-up", tokens=1_000)
-    tables["steps"] = pd.concat([warm, tables["steps"]], ignore_index=True)
-    tables["gpu_intervals"] = intervals(rows)
-    assert measured("kernel_ceiling", **tables) == pytest.approx(ceiling)
-    assert measured("tokens_per_second", **tables) <= ceiling * 1.000001
+    ):
+        rows = [(round(start * MS), round(length * MS)) for start, length in work]
+        tables = steady()
+        warm = tables["steps"].assign(phase="warm-up", tokens=1_000)
+        tables["steps"] = pd.concat([warm, tables["steps"]], ignore_index=True)
+        tables["gpu_intervals"] = intervals(rows)
+        assert measured("kernel_ceiling", **tables) == pytest.approx(ceiling)
+        assert measured("tokens_per_second", **tables) <= ceiling * 1.000001
     assert METRICS["kernel_ceiling"].unit == "tokens/s"
 
 

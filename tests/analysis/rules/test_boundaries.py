@@ -73,9 +73,8 @@ def test_boundaries_and_late_starts_are_findings(golden: Golden) -> None:
     assert not judged(ENCODERS, {"limit": 0.2}, gpu_intervals=encoders)
 
 
-@pytest.mark.parametrize(
-    ("rule", "pieces", "found"),
-    [
+def test_each_gap_belongs_to_one_of_them() -> None:
+    for rule, pieces, found in (
         (BUFFERS, (500, 60), True),  # a boundary costs what it costs
         (BUFFERS, (1_500, 260), True),
         (BUFFERS, (500, 10), False),  # short gaps
@@ -98,12 +97,8 @@ def test_boundaries_and_late_starts_are_findings(golden: Golden) -> None:
         # what follows an empty queue is late only if most of the gap is
         (LATE, (600, 400, 1, 11, 200), False),
         (LATE, (600, 400, 1, 11, 201), True),
-    ],
-)
-def test_each_gap_belongs_to_one_of_them(
-    rule: str, pieces: tuple[int, ...], *, found: bool
-) -> None:
-    assert bool(judged(rule, gpu_intervals=row(*pieces))) == found
+    ):
+        assert bool(judged(rule, gpu_intervals=row(*pieces))) == found
 
 
 def test_a_start_that_stands_out_of_the_boundaries_is_late() -> None:
@@ -161,6 +156,8 @@ def test_readbacks_are_told_by_the_workload_or_by_the_structure_of_the_loop(gold
     spans = named(*(("readback", at + 500, 500) for at in range(0, 40_000, 1_000)), unit=US)
     steps = row_of_steps([4_000 * US] * 10)
     told = judged(READS, gpu_intervals=frame, steps=steps, spans=spans)  # 30 times 500 µs
+    [twice] = judged(READS, gpu_intervals=frame, steps=steps, spans=pd.concat([spans, spans]))
+    assert "waits for the device 8 times in a steady step" in twice.message
     each = row_of_steps([1_000 * US] * 40)
     assert not judged(READS, gpu_intervals=frame, steps=each, spans=spans)
     # Two waits in each iteration: after a short piece of work, and after a long one.
@@ -171,19 +168,16 @@ def test_readbacks_are_told_by_the_workload_or_by_the_structure_of_the_loop(gold
     golden(*told, *judged(READS, **handed_over(rows)))  # 20 times 300 µs
 
 
-@pytest.mark.parametrize(
-    ("rule", "rows"),
-    [
+def test_what_came_about_in_another_way_is_silent() -> None:
+    for rule, rows in (
         (BUFFERS, WAITS),
         (HOST, [(at, at + 600, at + 650, at + 990, at + 1_000) for at in range(0, 40_000, 1_000)]),
         (HOST, late(busy=980)),
         (QUEUE, AHEAD),
         (QUEUE, turns(host=10, device=5_000)),
         (QUEUE, NEVER_WAITS),
-    ],
-)
-def test_what_came_about_in_another_way_is_silent(rule: str, rows: list[tuple[int, ...]]) -> None:
-    assert not judged(rule, **handed_over(rows))
+    ):
+        assert not judged(rule, **handed_over(rows))
 
 
 def test_a_rule_abstains_where_it_cannot_know() -> None:

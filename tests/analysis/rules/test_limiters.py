@@ -130,14 +130,16 @@ def test_low_occupancy_is_found_whatever_the_chip_calls_it(golden: Golden) -> No
 
 
 def test_kernels_are_distinguished_where_the_trace_names_them() -> None:
-    work = intervals([(number * MS, MS) for number in range(40)])
     low = samples({"Kernel Occupancy": 10.0}, every=2 * MS)
     high = samples({"Kernel Occupancy": 40.0}, every=2 * MS, start=MS)
     both = pd.concat([low, high], ignore_index=True)
-    for labels, said in (
-        (["paged_decode", "Gather"] * 20, "By kernel: “paged_decode” 10.0 %, “Gather” 40.0 %."),
-        ([f"Compute Command {n}" for n in range(40)], "samples in the target's work."),
+    names, none = ["paged_decode", "Gather"] * 20, "samples in the target's work."
+    for labels, first, said in (
+        (names, 1, "By kernel: “paged_decode” 10.0 %, “Gather” 40.0 %."),
+        (names, 40, none),  # beside all others
+        ([f"Compute Command {n}" for n in range(40)], 1, none),
     ):
+        work = intervals([(0, first * MS), *((number * MS, MS) for number in range(1, 40))])
         named = work.assign(label=labels)
         [finding] = judged("low-occupancy", gpu_counters=both, gpu_intervals=named)
         assert finding.message.endswith(said)

@@ -233,6 +233,7 @@ def test_the_load_before_a_loop_and_long_pauses_are_left_out(golden: Golden) -> 
     made.add("compiler_activity", made.now, 200_000, compiler="x", program="Compute")
     made.spend(200_000)
     made.rows |= allocating(3, spent=0).rows
+    made.add("resource_allocations", made.now, event="Deallocation", size=1 << 40, type="Buffer")
     label = "Wire  3.00 GiB   System Memory"
     made.add("driver_events", made.now, 90_000, event="Wire Memory", label=label)
     made.buffer([40_000])

@@ -69,8 +69,8 @@ def clocks(*gigahertz: float) -> pd.DataFrame:
     return table("time value", *rows, unit=SECOND, name="gpu_clock", source="macmon")
 
 
-def downclocked(*own: tuple[int, int], **tables: pd.DataFrame) -> list[Finding]:
-    rows = [(start * SECOND, length * SECOND) for start, length in own]
+def downclocked(*own: tuple[float, float], **tables: pd.DataFrame) -> list[Finding]:
+    rows = [(round(start * SECOND), round(length * SECOND)) for start, length in own]
     return judged("gpu-downclocked", gpu_intervals=intervals(rows), **tables)
 
 
@@ -89,6 +89,11 @@ def test_time_below_the_best_state_or_clock_is_reported(golden: Golden) -> None:
     assert low.saving == 1.5 * SECOND
     falling = downclocked((0, 6), gauges=clocks(1.4, 1.2, 1.0, 0.9, 0.8, 0.7))
     golden(*below, *alone, *held, low, *falling)
+    # A ramp is half a second of work, however long it takes.
+    ramp = states((0, 2, "Minimum"), (2, 8, "Maximum"))
+    for before, severity in ((0.5, Severity.NOTE), (0.6, Severity.WARNING)):
+        [found] = downclocked((0, before), (2, 8), gpu_performance_states=ramp)
+        assert found.severity is severity
 
 
 def test_a_single_low_reading_is_chance() -> None:
@@ -123,7 +128,7 @@ def test_heat_is_reported_with_its_share_and_warming_up_is_a_note(golden: Golden
     hot = states((0, 6, "Nominal"), (6, 2, "Serious"), (8, 4, "Critical"))
     warming = states((0, 4, "Nominal"), (4, 9, "Fair"))
     found = [heated(hot, phases=LATER), heated(gauges=levels(0, 2, 3, 4))]
-    notes = [heated(warming), heated(gauges=levels(0, 0, 1, 2))]
+    notes = [heated(warming), heated(gauges=levels(0, 0, 1, 2)[::-1])]
     assert {one.severity for found in notes for one in found} == {Severity.NOTE}
     golden(*(one for each in (*found, *notes) for one in each))
     assert not heated(gauges=levels(2, 2, 2))

@@ -91,9 +91,8 @@ def test_copies_and_sorts_are_found_above_a_tenth(name: str, said: str) -> None:
         assert all(said in one.advice for one in found)
 
 
-@pytest.mark.parametrize(
-    ("names", "number", "found"),
-    [
+def test_a_softmax_between_products_is_found() -> None:
+    for names, number, found in (
         ("steel_gemm_nt block_softmax_float16 steel_gemm_nn", 30, True),
         ("gemv_t Multiply Add looped_softmax gemv RMSNorm", 30, True),
         ("steel_gemm_nt block_softmax steel_gemm_nn", 8, True),
@@ -101,14 +100,12 @@ def test_copies_and_sorts_are_found_above_a_tenth(name: str, said: str) -> None:
         ("steel_gemm_nt sdpa_vector_float16 steel_gemm_nn", 30, False),
         ("steel_gemm rope rms_norm add mul softmax steel_gemm", 30, False),
         ("softmax_in_attention steel_gemm", 30, False),
-    ],
-)
-def test_a_softmax_between_products_is_found(names: str, number: int, *, found: bool) -> None:
-    labels = names.split() * number
-    work = intervals([(at * 10, 10) for at in range(len(labels))]).assign(label=labels)
-    said = [one.message for one in judged("unfused-attention", gpu_intervals=work)]
-    assert len(said) == found
-    assert all(f"{number} times a product, a softmax and a product" in one for one in said)
+    ):
+        labels = names.split() * number
+        work = intervals([(at * 10, 10) for at in range(len(labels))]).assign(label=labels)
+        said = [one.message for one in judged("unfused-attention", gpu_intervals=work)]
+        assert len(said) == found, names
+        assert all(f"{number} times a product, a softmax and a product" in one for one in said)
 
 
 def test_unfused_attention_takes_a_share_of_the_time() -> None:

@@ -1,6 +1,7 @@
 """A worker that xctrace attaches to: what is in the trace, what is told, what is left running."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 from recording_fakes import DEADLINES, STEEP, Record, Scenario, interrupting
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.record.recorder import Recorded
-from tracekit.record.xctrace.attached_worker import WorkerTimeouts
+from tracekit.record.recorder import Launch, Recorded, Warmed
+from tracekit.record.xctrace.attached_worker import AttachedWorker, WorkerTimeouts
+from tracekit.record.xctrace.progress import Account, State
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import load
@@ -99,6 +101,19 @@ def test_a_worker_that_still_waits_is_tried_again_and_one_that_was_let_go_has_a_
     assert steady(report) == 20
     assert first.pid not in {0, report.pid}
     assert recorded.targets[0].pid == report.pid
+
+
+def test_a_worker_that_was_let_go_is_not_taken_though_it_still_says_that_it_waits(
+    recording: Recording, tmp_path: Path
+) -> None:
+    says = """echo '{"state": "waiting"}' > "$0.new"; mv "$0.new" "$0"; exec sleep 60"""
+    argv = ("/bin/sh", "-c", says, str(recording.workload_file))
+    target = Warmed(Launch(argv, journal=recording.journal_file), tmp_path / "go")
+    with closing(AttachedWorker(target, recording, print, WorkerTimeouts())) as worker:
+        first = worker.ready()
+        assert worker.ready().target == first.target
+        first.changed(Account(state=State.STARTED))
+        assert worker.ready().target != first.target
 
 
 def test_no_start_lets_no_worker_go(

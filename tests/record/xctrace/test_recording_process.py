@@ -100,6 +100,12 @@ def test_children_and_theirs_are_found_and_called_what_they_become() -> None:
         assert Process(shell.pid, "sleep") in family.descendants(os.getpid())
         [child] = family.descendants(shell.pid)
         assert child in family.descendants(os.getpid())
+        later = Family()
+        later.look()
+        shell.kill()
+        until(lambda: psutil.Process(child.pid).ppid() != shell.pid, "it is handed to another one")
+        later.look()
+        assert later.descendants(shell.pid) == (child,)
         os.killpg(shell.pid, SIGKILL)
 
 
