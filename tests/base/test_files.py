@@ -202,7 +202,10 @@ print("third")
 
 @pytest.mark.processes
 @pytest.mark.parametrize("name", ["link", "/dev/fd/1", "log"])
-def test_what_standard_output_goes_to_is_written_to(tmp_path: Path, name: str) -> None:
+def test_what_standard_output_goes_to_is_written_to(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     log = tmp_path / "log"
     log.write_text("before\n")
     (tmp_path / "link").symlink_to("/dev/stdout")  # itself, root could replace

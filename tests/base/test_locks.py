@@ -5,6 +5,7 @@ import fcntl
 import json
 import logging
 import os
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -37,6 +38,9 @@ def test_a_lock_is_taken_noted_and_given_back(tmp_path: Path) -> None:
         assert not locks.held(path)
         assert path.read_bytes() == b""
     assert not locks.held(tmp_path / "absent.lock")
+    with pytest.raises(ValueError, match="broken"), locks.holding(path, WHY, "x"):
+        raise ValueError("broken")
+    assert not locks.held(path)
 
 
 def test_a_lock_of_a_machine_bears_its_name(
@@ -45,6 +49,17 @@ def test_a_lock_of_a_machine_bears_its_name(
     for name, known in (("Ada's Mac.lan", "Ada-s-Mac.lan"), ("", "machine")):
         monkeypatch.setattr("platform.node", lambda name=name: name)
         assert locks.place_of("night", tmp_path) == tmp_path / f"night-on-{known}.lock"
+
+
+def test_since_when_it_is_held_is_said_by_the_clock_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        begun = [replace(THEIRS, since=at).begun for at in ("2026-11-20T16:15:03Z", "soon")]
+    time.tzset()
+    assert begun == ["2026-11-21 01:15:03", "soon"]
 
 
 def test_no_link_is_followed_to_another_file(tmp_path: Path) -> None:

@@ -63,6 +63,9 @@ def test_outputs_that_are_inputs_are_refused_under_any_name(tmp_path: Path) -> N
         with pytest.raises(UsageError, match="is read, so it is not written"):
             write(tmp_path / name, "", inputs=[source], force=True)
     assert source.read_text() == MINE
+    os.mkfifo(tmp_path / "pipe")
+    os.link(tmp_path / "pipe", tmp_path / "other")
+    require_apart([tmp_path / "pipe"], [tmp_path / "other"])  # what is read of it is gone
 
 
 @pytest.mark.parametrize(
@@ -70,7 +73,7 @@ def test_outputs_that_are_inputs_are_refused_under_any_name(tmp_path: Path) -> N
     [
         ("run", "run/recording.json", "a run"),
         ("mine.trace", "mine.trace/form.template", "a bundle"),
-        ("MINE.TRACE", "MINE.TRACE/form.template", "a bundle"),
+        ("MINE.GPUTRACE", "MINE.GPUTRACE/metadata", "a bundle"),
         ("batch/results", "batch/.lock", "the data set of a batch"),
     ],
 )

@@ -17,6 +17,7 @@ from tracekit.base.processes import (
     Child,
     StopPolicy,
     _gate,
+    end_leftovers,
     exit_words,
     found,
     kill_group,
@@ -86,17 +87,35 @@ def test_a_program_is_run_to_its_end(tmp_path: Path) -> None:
     program.write_bytes(b"#!/bin/sh\necho out \xff; echo err >&2; cat; exit 3\n")
     program.chmod(0o755)
     started = partial(start_child, cwd=tmp_path)
-    ended = run(("./program",), 60, env=os.environ, start=started)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "out \ufffd\n", "err\n")
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for name, env in (("./program", os.environ), ("program", path)):
+        ended = run((name,), 60, env=env, start=started)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (3, "out \ufffd\n", "err\n")
 
 
-def test_what_a_process_starts_is_noted_while_it_runs() -> None:
-    starter = child("sleep 60 & sh -c 'sleep 60 & echo ready; wait'; :", StopPolicy())
+def test_what_a_process_starts_is_noted_while_it_runs_and_ended_later() -> None:
+    starter = child("sleep 60 & sh -c 'sleep 60 & echo ready; wait'; sleep 60", StopPolicy())
     starter.note_descendants()
+    known = set(starter.descendants)
+    assert len(known) == 3
+    [middle] = known & {process.parent() for process in known}
+    middle.kill()
+    until_gone(middle.pid)
+    starter.note_descendants()  # what is left of it has another parent now
+    assert starter.descendants >= known
+    assert end_leftovers(known) == tuple(sorted(one.pid for one in known if one != middle))
     starter.stop()
     starter.clean_up()
     starter.note_descendants()  # it is gone: what is known stays
-    assert len(starter.descendants) == 3
+    assert starter.descendants >= known
+
+
+def test_somebody_who_asks_again_while_a_process_is_stopped_has_it_killed() -> None:
+    line = "trap 'kill -INT $PPID' TERM; echo ready; while :; do sleep 0.1; done"
+    deaf = child(line, StopPolicy(((signal.SIGTERM, 60.0),)))
+    assert not deaf.stop()
+    assert (deaf.interrupted, deaf.killed, deaf.exit_status) == (True, True, -signal.SIGKILL)
+    deaf.clean_up()
 
 
 def test_a_process_that_is_gone_or_not_ours_is_left_alone() -> None:

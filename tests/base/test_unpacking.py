@@ -16,7 +16,7 @@ from tracekit.base.unpacking import unpack_bundle
 WHOLE = {
     "x.trace/open.creq": b"plist",
     "x.trace/corespace/MANIFEST.plist": b"\0" * 5_000_000,
-    "x.trace/corespace/run1/core/stores/indexed-store-1/bulkstore": b"records",
+    "x.trace/attached/y.trace/corespace/run1/core/stores/indexed-store-1/bulkstore": b"records",
 }
 SIZE = 5_000_012
 

@@ -9,6 +9,7 @@ from tracekit.base.errors import InputError, TracekitError
 from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.place import Choice
 from tracekit.tables.tables import MissingTableError, Tables
+from tracekit.tables.toc import Toc, TocRun, toc_text
 
 GOLDEN = Path(__file__).parent / "goldens/schemas.txt"
 COLUMNS = dict(line.split(": ") for line in GOLDEN.read_text(encoding="utf-8").splitlines())
@@ -211,7 +212,10 @@ def test_a_normalized_table_is_chosen_too(document: Export, node: Node, tmp_path
         for start, table in ((10, 1), (20, 2), (30, 1))
     ]
     document(*nodes[:2], nodes[2].replace("run[1]", "run[2]"))
+    runs = (TocRun(number, settings={"GPU": (f"Set: {number}",)}) for number in (1, 2))
+    (tmp_path / "toc.xml").write_text(toc_text(Toc(tuple(runs))))
     tables = Tables(tmp_path, frozenset(), only=Choice(1))
+    assert tables.settings == (("GPU", "Set: 1"),)
     places = [str(listed.place) for listed in tables.repeated("gpu_states")]
     assert places == ["run 1 table 1", "run 1 table 2"]
     with pytest.raises(InputError, match="2 tables of metal-gpu-state-intervals"):

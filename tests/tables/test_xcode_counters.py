@@ -62,6 +62,8 @@ def test_the_unit_of_a_tab_holds_for_a_counter_whose_name_tells_none(tmp_path: P
     head = "Thumbnails\tName\tTiles Touched\tRate X"
     frame = read_xcode_counters([table, tab_of(tmp_path, "-\t9 Enc\t25.0%\t3.5 GB/s", head=head)])
     assert cells(frame, 1) == {"Tiles Touched": (0.25, "ratio"), "Rate X": (3.5, "GB/s")}
+    with pytest.raises(InputError, match="another Tiles Touched"):
+        read_xcode_counters([table, tab_of(tmp_path, "-\t9 Enc\t25.4%\t3.5 GB/s", head=head)])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Values as texts: numbers worded, processes and threads, labels of typed parts."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,7 @@ def test_labels_of_several_shapes_keep_their_places(encoder: Encoder, saved: Sav
         "by python3 (4711)": (("PrototypeString", "by"), ("Process", PYTHON)),
         "id 0xffffffffffffffff": (("PrototypeString", "id"), ("MetalCommandBufferID", MOST)),
         "CPU 4": (("CPUCore", 4),),
+        "-0.500000000": (("FramesPerSecond", Decimal("-0.5")),),
         "at n/a": (("PrototypeString", "at"), ("CPUCore", None)),
         "in n/a": (("PrototypeString", "in"), ("Backtrace", Backtrace(((PYTHON, (1,)),)))),
     }

@@ -56,6 +56,9 @@ def test_a_missing_file_is_told_with_the_way_out(bundle: Path) -> None:
         files.size("corespace/run9")
     assert "xcrun xctrace export" in (raised.value.hint or "")
     assert not files.exists("corespace/run9")
+    for name in ("run10", "run9", "runs"):
+        (bundle / "corespace" / name).mkdir()
+    assert files.numbered("corespace", "run") == [1, 9, 10]
 
 
 @pytest.mark.parametrize("name", ["link/data", "link", "file"])
