@@ -118,12 +118,18 @@ def test_somebody_who_asks_again_while_a_process_is_stopped_has_it_killed() -> N
     deaf.clean_up()
 
 
-def test_a_process_that_is_gone_or_not_ours_is_left_alone() -> None:
+def test_a_process_that_is_gone_or_not_ours_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(process: psutil.Process) -> str:
+        raise psutil.AccessDenied(process.pid)
+
     with subprocess.Popen(["true"]) as ended:
         pass
     with folder_of_nobody():
         for pid in (ended.pid, 1):
             send_signal(pid, signal.SIGCONT)
+    with monkeypatch.context() as of_another:
+        of_another.setattr(psutil.Process, "status", refusing)
+        assert runs(psutil.Process())
 
 
 def test_signals_are_sent_until_one_helps() -> None:

@@ -1,7 +1,9 @@
 """From text to values: exact, or text; a column's type follows from all its cells."""
 
+import gc
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +19,7 @@ from tracekit.tables.convert import convert
 from tracekit.tables.direct import Stored
 from tracekit.tables.flat import ReaderName, read_flat
 from tracekit.tables.layout import Layout
-from tracekit.tables.values import LONG, long_bytes
+from tracekit.tables.values import LONG, long_bytes, without_collecting
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 
 Export = Callable[..., Path]
@@ -79,6 +81,16 @@ def test_a_column_of_any_type_has_the_type_of_its_cells_while_that_is_one() -> N
     ):
         found, said = seen("any", texts(cell), foreign=foreign)
         assert (found.dtype, said) == (dtype, drift)
+
+
+def test_the_collector_is_afterwards_as_it_was_before() -> None:
+    for switch, before in ((gc.disable, False), (gc.enable, True)):
+        switch()
+        with suppress(ValueError), without_collecting():
+            raise ValueError(gc.isenabled())
+        found = gc.isenabled()
+        gc.enable()
+        assert found is before
 
 
 def test_numbers_of_a_reader_are_final() -> None:
