@@ -36,22 +36,20 @@ def test_what_was_written_is_replaced_until_someone_changes_it(
         write(tmp_path / "other.csv", "a,b\n")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_page_or_report_of_ours_is_known_wherever_it_comes_from(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for text in (
         '<!doctype html>\n<html><head>\n<meta name="generator" content="tracekit">',
         "<!doctype html>\n<html><head>\n<title>Runs · tracekit</title>",
         "# HELP tracekit_gate_outcome …\n",
         '{"runs": [{"tool": {"driver": {\n  "name": "tracekit"}}}]}',
         "x" * 10_000 + "\n\n<!-- made by tracekit -->\n",
         "",
-    ],
-)
-def test_a_page_or_report_of_ours_is_known_wherever_it_comes_from(
-    tmp_path: Path, text: str
-) -> None:
-    (tmp_path / "out").write_text(text)
-    write(tmp_path / "out", "new")
+    ):
+        with subtests.test(text):
+            (tmp_path / "out").write_text(text)
+            write(tmp_path / "out", "new")
 
 
 def test_outputs_that_are_inputs_are_refused_under_any_name(tmp_path: Path) -> None:

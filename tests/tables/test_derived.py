@@ -144,9 +144,8 @@ def test_labels_of_objects_fill_what_the_encoders_do_not_say() -> None:
     require("gpu_jobs", "encoder_label\ntaken-not\n-\nrender\n-", **known)
 
 
-@pytest.mark.parametrize(
-    ("encoders", "labels", "said"),
-    [
+def test_an_encoder_is_one_or_none(subtests: pytest.Subtests) -> None:
+    for encoders, labels, said in (
         (f"{ENCODERS}\n5 2 1 12 gemm - -", "attention gemm - -", []),
         (
             f"{ENCODERS}\n5 2 1 12 softmax - -",
@@ -159,12 +158,10 @@ def test_labels_of_objects_fill_what_the_encoders_do_not_say() -> None:
             ["none of the 3 GPU intervals has its id in encoders"],
         ),
         (ENCODERS.splitlines()[0], "- - - -", []),
-    ],
-    ids=["twice alike", "ambiguous", "strange ids", "empty"],
-)
-def test_an_encoder_is_one_or_none(encoders: str, labels: str, said: list[str]) -> None:
-    expected = "\n".join(["encoder_label", *labels.split()])
-    require("gpu_jobs", expected, *said, gpu_intervals=WORK, encoders=encoders)
+    ):
+        with subtests.test(encoders):
+            expected = "\n".join(["encoder_label", *labels.split()])
+            require("gpu_jobs", expected, *said, gpu_intervals=WORK, encoders=encoders)
 
 
 def test_the_way_of_a_command_buffer_is_laid_beside_its_work() -> None:
@@ -204,20 +201,20 @@ def test_samples_take_the_names_of_their_counters() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("infos", "name"),
-    [
-        (INFOS, "Odd"),
-        (INFOS.replace("Odd | Histogram | 1848", "Odd | Histogram | -"), "Odd"),
-        (INFOS.replace("1848", "-"), "-"),
-        (INFOS.replace("Value | 1848", "Value | 1849"), "-"),
-    ],
-    ids=["one device", "the counter names none", "no device", "two devices"],
-)
-def test_a_sample_of_no_device_is_that_of_the_only_one(infos: str, name: str) -> None:
-    samples = f"{SAMPLES}1 60 1.0 - gpu"
-    expected = f"counter\n{name}"
-    require("gpu_counters", expected, gpu_counter_values=samples, gpu_counter_infos=infos)
+def test_a_sample_of_no_device_is_that_of_the_only_one(subtests: pytest.Subtests) -> None:
+    for infos, name in (
+        (INFOS, "Odd"),  # one device
+        (
+            INFOS.replace("Odd | Histogram | 1848", "Odd | Histogram | -"),
+            "Odd",
+        ),  # its counter names none
+        (INFOS.replace("1848", "-"), "-"),  # no device
+        (INFOS.replace("Value | 1848", "Value | 1849"), "-"),  # two devices
+    ):
+        with subtests.test(infos):
+            samples = f"{SAMPLES}1 60 1.0 - gpu"
+            expected = f"counter\n{name}"
+            require("gpu_counters", expected, gpu_counter_values=samples, gpu_counter_infos=infos)
 
 
 def test_ids_without_one_name_stay_nameless_and_are_counted() -> None:
@@ -306,9 +303,8 @@ def test_a_stretch_finds_its_shader_by_what_both_tables_name() -> None:
     require("shader_runs", expected, shader_profiler_intervals=stretches, shaders=SHADERS)
 
 
-@pytest.mark.parametrize(
-    ("more", "counters", "shaders", "said"),
-    [
+def test_an_instruction_belongs_to_one_shader(subtests: pytest.Subtests) -> None:
+    for more, counters, shaders, said in (
         ("", "99 100 199 200 299 300 - 0", "- 1 1 2 2 - - -", []),
         (
             "\n0 inlined 3 120 130 7 p Compute\n0 copy 4 100 110 7 p Compute",
@@ -316,26 +312,23 @@ def test_a_stretch_finds_its_shader_by_what_both_tables_name() -> None:
             "- 1 - 1 2",
             ["2 instructions have several rows in shaders, and take none of them"],
         ),
-    ],
-    ids=["the code that holds it", "none where two share it"],
-)
-def test_an_instruction_belongs_to_one_shader(
-    more: str, counters: str, shaders: str, said: list[str]
+    ):
+        with subtests.test(counters):
+            stretches = "\n".join(["start duration pc", *(f"1 2 {pc}" for pc in counters.split())])
+            rows = (f"{shader} {'-' if shader == '-' else 7}" for shader in shaders.split())
+            require(
+                "shader_pc_runs",
+                "\n".join(["shader pid", *rows]),
+                *said,
+                shader_pc_intervals=stretches,
+                shaders=SHADERS + more,
+            )
+
+
+def test_a_begin_and_the_next_end_under_the_same_key_are_an_interval(
+    subtests: pytest.Subtests,
 ) -> None:
-    stretches = "\n".join(["start duration pc", *(f"1 2 {pc}" for pc in counters.split())])
-    rows = (f"{shader} {'-' if shader == '-' else 7}" for shader in shaders.split())
-    require(
-        "shader_pc_runs",
-        "\n".join(["shader pid", *rows]),
-        *said,
-        shader_pc_intervals=stretches,
-        shaders=SHADERS + more,
-    )
-
-
-@pytest.mark.parametrize(
-    ("marks", "expected", "said"),
-    [
+    for marks, expected, said in (
         (
             ["10 Begin step 1 work 7 go", "12 Begin other 1 work 7 -", "15 Event step 1 work 7 -",
              "20 End step 1 work 7 done", "30 End other 1 work 7 -"],
@@ -360,15 +353,13 @@ def test_an_instruction_belongs_to_one_shader(
             ["5 signposts have no counterpart and are left out"],
         ),
         ([], "start", []),
-    ],
-    ids=["pairs", "identifiers, categories and processes", "what has no counterpart", "none"],
-)  # fmt: skip
-def test_a_begin_and_the_next_end_under_the_same_key_are_an_interval(
-    marks: list[str], expected: str, said: list[str]
-) -> None:
-    names = "time event name identifier category pid message subsystem process target tid clock"
-    signposts = "\n".join([names, *(f"{mark} app App True 9 gpu" for mark in marks)])
-    require("signpost_intervals", expected, *said, signposts=signposts)
+    ):  # fmt: skip
+        with subtests.test(expected):
+            names = (
+                "time event name identifier category pid message subsystem process target tid clock"
+            )
+            signposts = "\n".join([names, *(f"{mark} app App True 9 gpu" for mark in marks)])
+            require("signpost_intervals", expected, *said, signposts=signposts)
 
 
 def test_only_the_target_s_signposts_of_the_agreed_kind_are_phases() -> None:

@@ -182,19 +182,15 @@ def test_runs_are_known_by_exports_too_and_may_be_unknown() -> None:
     assert meant(ExportIndex(), FOLDER, 3) == (None, ())
 
 
-@pytest.mark.parametrize(
-    ("found", "choice", "error", "said", "hint"),
-    [
+def test_a_run_or_place_that_is_not_there_is_refused(subtests: pytest.Subtests) -> None:
+    for found, choice, error, said, hint in (
         (SECOND, Choice(1), UsageError, r"exports has no export of run 1\.", "It has run 2."),
         (BARE, Choice(3), UsageError, "exports has no run 3", "It has run 2; run 5."),
         (NOWHERE, Choice(1), UsageError, "has no run 1: nothing says of which run", "Leave --run"),
         (BARE, Choice(2, 7), InputError, "exports has no table that is run 2, table 7", "--table"),
-    ],
-)
-def test_a_run_or_place_that_is_not_there_is_refused(
-    found: ExportIndex, choice: Choice, error: type[Exception], said: str, hint: str
-) -> None:
-    with pytest.raises(error, match=said) as raised:
-        of_one_run(found, FOLDER, choice)
-    assert isinstance(raised.value, UsageError | InputError)
-    assert hint in raised.value.hint
+    ):
+        with subtests.test(hint):
+            with pytest.raises(error, match=said) as raised:
+                of_one_run(found, FOLDER, choice)
+            assert isinstance(raised.value, UsageError | InputError)
+            assert hint in raised.value.hint

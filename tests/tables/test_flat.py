@@ -4,7 +4,6 @@ import logging
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -84,9 +83,10 @@ def tables(node: NodeMaker, *schemas: str, rows: Sequence[int] = (1, 1)) -> list
     ]
 
 
-@pytest.mark.parametrize(
-    ("schemas", "meant", "said"),
-    [
+def test_of_several_tables_it_must_be_clear_which_is_meant(
+    document: Export, node: NodeMaker, subtests: pytest.Subtests
+) -> None:
+    for schemas, meant, said in (
         (("one", "two"), {}, "2 tables: one, run 1 table 4, with 1 row; two, run 1 table 11"),
         (("one", "two"), {"schema": "three"}, "no table three; it holds one, run 1 table 4"),
         (
@@ -96,15 +96,12 @@ def tables(node: NodeMaker, *schemas: str, rows: Sequence[int] = (1, 1)) -> list
         ),
         (("info", "info"), {"table": 5}, "no table that is table 5; it holds info, run 1 table 4"),
         (("info", "info"), {"table": 4, "run": 2}, "no table that is run 2, table 4"),
-    ],
-)
-def test_of_several_tables_it_must_be_clear_which_is_meant(
-    document: Export, node: NodeMaker, schemas: tuple[str, str], meant: dict[str, Any], said: str
-) -> None:
-    path = document(*tables(node, *schemas))
-    with pytest.raises(InputError, match=said) as caught:
-        read_table(path, **meant)
-    assert "--table" in caught.value.hint
+    ):
+        with subtests.test(said):
+            path = document(*tables(node, *schemas))
+            with pytest.raises(InputError, match=said) as caught:
+                read_table(path, **meant)
+            assert "--table" in caught.value.hint
 
 
 def test_a_table_is_chosen_by_its_schema_or_place(document: Export, node: NodeMaker) -> None:

@@ -72,9 +72,8 @@ def test_a_kind_gives_its_dtype() -> None:
         assert [None if pd.isna(value) else value for value in series] == expected
 
 
-@pytest.mark.parametrize(
-    ("kind", "values"),
-    [
+def test_what_is_not_of_its_kind_is_told_in_words(subtests: pytest.Subtests) -> None:
+    for kind, values in (
         (Kind.TIME, ["soon"]),
         (Kind.INTEGER, [1.5]),
         (Kind.INTEGER, pd.array([2**63], dtype="uint64")),
@@ -83,11 +82,10 @@ def test_a_kind_gives_its_dtype() -> None:
         (Kind.NUMBER, ["1,5"]),
         (Kind.FLAG, ["yes"]),
         (Kind.TARGET, ["seven"]),
-    ],
-)
-def test_what_is_not_of_its_kind_is_told_in_words(kind: Kind, values: object) -> None:
-    with pytest.raises(InputError, match=f"column x of raw holds what is no {kind}"):
-        column_x(values, kind)
+    ):
+        words = f"column x of raw holds what is no {kind}"
+        with subtests.test(kind), pytest.raises(InputError, match=words):
+            column_x(values, kind)
 
 
 def test_a_doubtful_column_that_is_something_else_costs_only_itself() -> None:
@@ -126,29 +124,27 @@ def test_only_the_target_is_the_target(targets: str, expected: list[bool]) -> No
     assert table["target"].tolist() == expected
 
 
-@pytest.mark.parametrize(
-    ("exported", "clock", "unused", "said"),
-    [
+def test_columns_too_many_and_too_few_are_named_and_what_is_lacking_is_null(
+    subtests: pytest.Subtests,
+) -> None:
+    for exported, clock, unused, said in (
         ("start n pixel-width", "gpu", "", []),
         ("start n", "gpu", "", []),  # an older version's
         ("start x", "gpu", "", ["that tracekit does not know: x", "that the export lacks: n"]),
         ("start x", "host", "", ["that tracekit does not know: x"]),
         ("start n t t.tid t.pid t.stack", "gpu", "t", []),
         ("start n t t.tid", "gpu", "", ["that tracekit does not know: t, t.tid"]),
-    ],
-)
-def test_columns_too_many_and_too_few_are_named_and_what_is_lacking_is_null(
-    exported: str, clock: str, unused: str, said: list[str]
-) -> None:
-    width = Column("width", "pixel-width", Kind.INTEGER, "width", since="27.2")
-    declared = (START, Column("n", "n", Kind.INTEGER, "n"), width)
-    source = Source("raw", clock, frozenset(unused.split()))
-    loaded = {name: [5] for name in exported.split() if name != "x"}
-    table, remarks = made(loaded, *declared, source=source, exported=exported)
-    assert remarks == [f"raw: columns {words}" for words in said]
-    for name, own in (("n", "n"), ("width", "pixel-width")):
-        assert table[name].tolist() == [5 if own in loaded else pd.NA]
-        assert table[name].dtype == "Int64"
+    ):
+        with subtests.test(said):
+            width = Column("width", "pixel-width", Kind.INTEGER, "width", since="27.2")
+            declared = (START, Column("n", "n", Kind.INTEGER, "n"), width)
+            source = Source("raw", clock, frozenset(unused.split()))
+            loaded = {name: [5] for name in exported.split() if name != "x"}
+            table, remarks = made(loaded, *declared, source=source, exported=exported)
+            assert remarks == [f"raw: columns {words}" for words in said]
+            for name, own in (("n", "n"), ("width", "pixel-width")):
+                assert table[name].tolist() == [5 if own in loaded else pd.NA]
+                assert table[name].dtype == "Int64"
 
 
 def test_a_column_that_must_be_there_is_asked_for() -> None:

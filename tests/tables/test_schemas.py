@@ -118,9 +118,8 @@ def test_what_a_table_is_read_from_depends_on_what_is_there() -> None:
 COMMON = 'common = "start | time | start | when it began"\n'
 
 
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
+def test_a_wrong_entry_is_named(subtests: pytest.Subtests) -> None:
+    for entry, said in (
         ('meaning = "m"', "missing required field `columns`"),
         ('sense = "m"\ncolumns = "start"', "unknown field `sense`"),
         ('meaning = "m"\ncolumns = "begin"', "things: 'begin' is no common column"),
@@ -129,8 +128,6 @@ COMMON = 'common = "start | time | start | when it began"\n'
         ('meaning = "m"\ncolumns = "n | text | n | n | odd"', "things: 'odd' is said of the col"),
         ('meaning = "m"\ncolumns = "start"\njoin = "no"', "things: .* has no attribute 'no'"),
         ('meaning = "m"\ncolumns = "start"\nsources = [{}]', "things: a source is either of"),
-    ],
-)
-def test_a_wrong_entry_is_named(entry: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        read_schemas(f"{COMMON}[tables.things]\n{entry}\n")
+    ):
+        with subtests.test(entry), pytest.raises(ValueError, match=said):
+            read_schemas(f"{COMMON}[tables.things]\n{entry}\n")

@@ -81,9 +81,8 @@ def test_the_first_source_that_is_there_counts(both: Path) -> None:
         (both / "metal-gpu-intervals.xml").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "said", "hint"),
-    [
+def test_a_missing_table_says_what_would_give_it(both: Path, subtests: pytest.Subtests) -> None:
+    for name, said, hint in (
         (
             "submissions",
             "no export of metal-application-command-buffer-submissions or host-submissions",
@@ -91,16 +90,13 @@ def test_the_first_source_that_is_there_counts(both: Path) -> None:
         ),
         ("gpu_interval", "There is no table 'gpu_interval'", "gpu_intervals"),
         ("zzz", "There is no table 'zzz'", "gpu_states"),
-    ],
-)
-def test_a_missing_table_says_what_would_give_it(
-    both: Path, name: str, said: str, hint: str
-) -> None:
-    with pytest.raises(MissingTableError, match=said) as caught:
-        Tables(both, frozenset())[name]
-    assert hint in caught.value.hint
-    assert isinstance(caught.value, TracekitError)
-    assert isinstance(caught.value, KeyError)
+    ):
+        with subtests.test(name):
+            with pytest.raises(MissingTableError, match=said) as caught:
+                Tables(both, frozenset())[name]
+            assert hint in caught.value.hint
+            assert isinstance(caught.value, TracekitError)
+            assert isinstance(caught.value, KeyError)
 
 
 def test_two_recordings_in_one_folder_are_not_mixed(states: Path) -> None:

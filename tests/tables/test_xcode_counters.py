@@ -66,9 +66,8 @@ def test_the_unit_of_a_tab_holds_for_a_counter_whose_name_tells_none(tmp_path: P
         read_xcode_counters([table, tab_of(tmp_path, "-\t9 Enc\t25.4%\t3.5 GB/s", head=head)])
 
 
-@pytest.mark.parametrize(
-    ("rows", "wrong"),
-    [
+def test_a_row_that_does_not_fit_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for rows, wrong in (
         (("1,546,CB,Enc,,12.90,1,0,12.91",), "Line 2 of .* has two values for Kernel Occupancy"),
         (("1,546,CB,Enc,,12.90,1,0",), "Line 2 of .* has 8 of 9 cells"),
         (("1,x,CB,Enc,,12.90,1,0,12.90",), "no number of its encoder: 'x'"),
@@ -76,28 +75,22 @@ def test_the_unit_of_a_tab_holds_for_a_counter_whose_name_tells_none(tmp_path: P
         (("1,546,CB,Enc,,12.90%,1,0,12.90",), "has '12.90%' for Kernel Occupancy"),
         ((ROWS[0], ROWS[0]), "an encoder twice"),
         ((), "no encoder"),
-    ],
-)
-def test_a_row_that_does_not_fit_is_refused(
-    tmp_path: Path, rows: tuple[str, ...], wrong: str
-) -> None:
-    with pytest.raises(InputError, match=wrong):
-        read_xcode_counters([csv_of(tmp_path, *rows)])
+    ):
+        with subtests.test(wrong), pytest.raises(InputError, match=wrong):
+            read_xcode_counters([csv_of(tmp_path, *rows)])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "wrong"),
-    [
+def test_files_of_two_captures_are_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for old, new, wrong in (
         (COSTS[1], "", "other encoders"),
         ("Enc 0", "Enc 7", "another label of encoder 546, 'Enc 7 0xb'"),
         ("12.90%", "12.91%", "another Kernel Occupancy"),
         ("2.21 MiB", "2.22 MiB", "another Bytes Read"),
-    ],
-)
-def test_files_of_two_captures_are_refused(tmp_path: Path, old: str, new: str, wrong: str) -> None:
-    costs = (row.replace(old, new) for row in COSTS)
-    with pytest.raises(InputError, match=wrong):
-        read_xcode_counters([csv_of(tmp_path, *ROWS), tab_of(tmp_path, *costs)])
+    ):
+        with subtests.test(wrong):
+            costs = (row.replace(old, new) for row in COSTS)
+            with pytest.raises(InputError, match=wrong):
+                read_xcode_counters([csv_of(tmp_path, *ROWS), tab_of(tmp_path, *costs)])
 
 
 def test_cells_that_other_cells_prove_wrong_are_suspect(tmp_path: Path) -> None:

@@ -130,20 +130,18 @@ def test_runs_are_numbered_by_numbers_or_texts(tmp_path: Path, number: int | str
     assert run.get("startTime") == 5
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
+def test_a_damaged_document_is_told(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for content, why in (
         (b"", "is no property list"),
         (b"bplist00 and then nothing", "is no property list"),
         (b"<plist><dict/></plist>", "is no keyed archive"),
         (zlib.compress(b"some text"), "is no property list"),
         (b"\x78\x9c and no stream", "cannot be inflated"),
-    ],
-)
-def test_a_damaged_document_is_told(tmp_path: Path, content: bytes, why: str) -> None:
-    (tmp_path / "form.template").write_bytes(content)
-    document = Document(Files(tmp_path))
-    assert document.run(3) is None
-    assert why in document.why_not(3)
-    assert "form.template" in document.why_not(3)
-    assert not document.why_not(3).endswith(".")
+    ):
+        with subtests.test(why):
+            (tmp_path / "form.template").write_bytes(content)
+            document = Document(Files(tmp_path))
+            assert document.run(3) is None
+            assert why in document.why_not(3)
+            assert "form.template" in document.why_not(3)
+            assert not document.why_not(3).endswith(".")

@@ -125,20 +125,18 @@ def test_cut_anywhere_the_rows_before_are_read_and_it_is_said(detail: Detail) ->
         assert pieces[-1].damage, cut
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
+def test_a_broken_row_ends_the_details_before_it(detail: Detail, subtests: pytest.Subtests) -> None:
+    for row, words in (
         ('<row a="1"><backtrace><frame ref="9"/></backtrace></row>', "never defined"),
         ('<row a="1" a="2"/>', "redefined"),
         ('<row a="&nbsp;"/>', "nbsp"),
         ("<schema name='x'/>", "stands where none belongs"),
         ("<node><row a='1'/></node>", "stands where none belongs"),
-    ],
-)
-def test_a_broken_row_ends_the_details_before_it(detail: Detail, row: str, words: str) -> None:
-    flat = read_flat(detail(ROWS[0], row, ROWS[0]))
-    assert len(flat.frame) == 1
-    assert words in flat.notes.damage[0]
+    ):
+        with subtests.test(row):
+            flat = read_flat(detail(ROWS[0], row, ROWS[0]))
+            assert len(flat.frame) == 1
+            assert words in flat.notes.damage[0]
 
 
 def test_columns_without_end_are_refused(detail: Detail) -> None:

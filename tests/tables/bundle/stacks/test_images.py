@@ -74,9 +74,8 @@ def test_a_binary_that_was_loaded_twice_is_found_by_time() -> None:
 SIGNED = signature(4711, [DYLD])
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
+def test_damaged_signatures(subtests: pytest.Subtests) -> None:
+    for content, why in (
         (b"", "cut"),
         (SIGNED[:-1], "cut"),
         (SIGNED[:100], "cut"),
@@ -86,11 +85,9 @@ SIGNED = signature(4711, [DYLD])
         (struct.pack("<6I", 0xFF01FF02, 1, 0, 0, 0, 0xFFFFFFFF), "more than 65,536 binaries"),
         (struct.pack("<6I", 0xFF01FF02, 1, 0, 0, 0, 0xFFFF), "cut"),
         (SIGNED.replace(struct.pack("<I", 16), b"\xff\xff\xff\xff", 1), "cut"),
-    ],
-)
-def test_damaged_signatures(content: bytes, why: str) -> None:
-    with pytest.raises(ArchiveError, match=why):
-        read_signature(content)
+    ):
+        with subtests.test(why), pytest.raises(ArchiveError, match=why):
+            read_signature(content)
 
 
 PANIC = (Symbol(0x10, 8, "_panic"),)

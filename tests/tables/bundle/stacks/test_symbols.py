@@ -48,9 +48,8 @@ def test_names_beyond_the_pool_are_none() -> None:
 WHOLE = archive((0x100, 0x20, MAIN, MAIN_LINKED))
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
+def test_damaged_archives(subtests: pytest.Subtests) -> None:
+    for content, why in (
         (b"", "cut"),
         (WHOLE[:0x60], "cut"),
         (WHOLE[:-1], "cut"),
@@ -59,11 +58,9 @@ WHOLE = archive((0x100, 0x20, MAIN, MAIN_LINKED))
         (WHOLE[:0x34] + bytes(16) + WHOLE[0x44:], "another binary"),
         (WHOLE[:16] + b"\xff\xff\xff\xff" + WHOLE[20:], "cut"),
         (WHOLE[:0x54] + b"\xff\xff\xff\xff" + WHOLE[0x58:], "cut"),
-    ],
-)
-def test_damaged_archives(content: bytes, why: str) -> None:
-    with pytest.raises(ArchiveError, match=why):
-        SymbolsArchive(content, DYLD)
+    ):
+        with subtests.test(why), pytest.raises(ArchiveError, match=why):
+            SymbolsArchive(content, DYLD)
 
 
 READABLE = {

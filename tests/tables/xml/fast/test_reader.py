@@ -53,22 +53,20 @@ def test_numbers_texts_and_repeats(export: Export) -> None:
     assert [part.cells.type for part in piece.columns] == [pa.int64(), pa.int64(), pa.string()]
 
 
-@pytest.mark.parametrize(
-    ("kind", "texts"),
-    [
+def test_numbers_are_read_to_the_last_digit(export: Export, subtests: pytest.Subtests) -> None:
+    for kind, texts in (
         ("duration", ["-9223372036854775808", "9223372036854775807", "-1", "-5", "007"]),
         ("uint64", ["18446744073709551615", "9223372036854775808", "0"]),
         ("uint32", ["0", "7", "12345678", "123456789", "1234567890123456", "12345678901234567"]),
         ("fixed-decimal", ["0.142594111", "1109.450000000", "-0.5", "3", "1e3", "2.5e-05"]),
-    ],
-)
-def test_numbers_are_read_to_the_last_digit(export: Export, kind: str, texts: list[str]) -> None:
-    rows = (
-        f'<row><{kind} id="{place}" fmt="x">{text}</{kind}></row>'
-        for place, text in enumerate(texts, start=1)
-    )
-    number = float if kind == "fixed-decimal" else int
-    assert cells(export(f"n:{kind}", *rows)) == [[*map(number, texts)]]
+    ):
+        with subtests.test(kind):
+            rows = (
+                f'<row><{kind} id="{place}" fmt="x">{text}</{kind}></row>'
+                for place, text in enumerate(texts, start=1)
+            )
+            number = float if kind == "fixed-decimal" else int
+            assert cells(export(f"n:{kind}", *rows)) == [[*map(number, texts)]]
 
 
 @pytest.mark.parametrize(
