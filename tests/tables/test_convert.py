@@ -116,7 +116,10 @@ def test_what_is_damaged_is_named_and_the_rest_written(tmp_path: Path) -> None:
 def test_a_schema_cannot_name_another_folder(tmp_path: Path) -> None:
     schemas, told = ("x-2", "../../evil", "/x", "x-2"), list[str]()
     tables = [replace(ticks([1]), schema=name) for name in schemas]
-    unbundle(write_bundle(tmp_path / "x.trace", tables), tmp_path / "out", ".csv", told.append)
+    bundle = write_bundle(tmp_path / "x.trace", tables)
+    (bundle / "corespace/run1/core/table-manager/tables.plist").unlink()
+    done = unbundle(bundle, tmp_path / "out", ".csv", told.append)
+    assert "Whether tables of run 1 are missing could not be checked" in done.said[0]
     assert told == [f"writing {schema}" for schema in schemas]  # in the order of the TOC
     assert names(tmp_path / "out") == ["______evil.csv", "_x.csv", "x-2-2.csv", "x-2.csv"]
 

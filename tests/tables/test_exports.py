@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
@@ -68,6 +69,16 @@ def test_a_folder_is_indexed_by_schema(export: Export, tmp_path: Path) -> None:
     }
     assert found.toc == read_toc(toc)
     assert found.strange == (tmp_path / "other.xml",)
+    (tmp_path / "copy.xml").write_text(TOC)
+    assert index(tmp_path).toc is None  # of two, nobody knows which
+
+
+def test_a_flat_table_is_called_by_its_file_and_may_have_no_rows(tmp_path: Path) -> None:
+    for name, starts in (("none", []), ("some", [5])):
+        pd.DataFrame({"start": starts}).to_parquet(path := tmp_path / f"{name}.parquet")
+        assert identify(path) == Content("tables", (Header(name, "", 1, rows=bool(starts)),))
+    path.write_bytes(b"damaged")  # it counts, so that reading it says so
+    assert identify(path) == Content("tables", (Header("some", "", 1, rows=True),))
 
 
 def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
