@@ -204,10 +204,7 @@ def test_samples_take_the_names_of_their_counters() -> None:
 def test_a_sample_of_no_device_is_that_of_the_only_one(subtests: pytest.Subtests) -> None:
     for infos, name in (
         (INFOS, "Odd"),  # one device
-        (
-            INFOS.replace("Odd | Histogram | 1848", "Odd | Histogram | -"),
-            "Odd",
-        ),  # its counter names none
+        (INFOS.replace("Odd | Histogram | 1848", "Odd | Histogram | -"), "Odd"),
         (INFOS.replace("1848", "-"), "-"),  # no device
         (INFOS.replace("Value | 1848", "Value | 1849"), "-"),  # two devices
     ):

@@ -57,6 +57,8 @@ def test_places_are_those_of_the_table_of_contents(exports: Path) -> None:
     assert raw.flat("tick", Choice(table=1)).part()["time"].tolist() == [7]
     with pytest.raises(InputError, match=r"run 1 table 4; run 1 table"):
         raw.flat("tick")
+    note_direct(exports, Direct("../recording.trace", ("metal-gpu-intervals", "absent")))
+    assert [*index(exports).tables] == ["metal-gpu-intervals"]
 
 
 @pytest.mark.parametrize(
@@ -82,18 +84,16 @@ def test_an_export_of_the_same_or_an_unknown_place_wins(
     assert len(index(exports).tables["tick"]) == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_a_note_that_cannot_be_read_is_an_error(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    assert direct(tmp_path) is None
+    for text, said in (
         *((text, DIRECT_NOTE) for text in ("", "{", "[]", '{"schemas": []}', '{"bundle": 1}')),
         ('{"bundle": "x", "format": 99}', "format 99"),
-    ],
-)
-def test_a_note_that_cannot_be_read_is_an_error(text: str, said: str, tmp_path: Path) -> None:
-    assert direct(tmp_path) is None
-    (tmp_path / DIRECT_NOTE).write_text(text)
-    with pytest.raises(InputError, match=said):
-        index(tmp_path)
+    ):
+        with subtests.test(text):
+            (tmp_path / DIRECT_NOTE).write_text(text)
+            with pytest.raises(InputError, match=said):
+                index(tmp_path)
 
 
 def test_a_bundle_that_is_gone_is_said(exports: Path) -> None:

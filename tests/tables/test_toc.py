@@ -64,9 +64,8 @@ def test_a_run_says_what_was_recorded(tmp_path: Path) -> None:
         assert read_toc(toc(tmp_path, text)).runs == (expected,)
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
+def test_what_is_no_table_of_contents_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for text, sentence in (
         ("", "not a whole table of contents"),
         (LAUNCHED[:-20], "not a whole table of contents"),
         ("<trace-query-result/>", "its root is <trace-query-result>"),
@@ -76,26 +75,12 @@ def test_a_run_says_what_was_recorded(tmp_path: Path) -> None:
         ('<trace-toc><run number="one"/></trace-toc>', "'one' where a whole number"),
         (LAUNCHED.replace("2.123889", "long"), "'long' where seconds"),
         (b" " * ((1 << 26) + 1), "larger than any"),
-    ],
-    ids=[
-        "empty",
-        "cut",
-        "a table",
-        "deep",
-        "a document type",
-        "no schema",
-        "number",
-        "seconds",
-        "large",
-    ],
-)
-def test_what_is_no_table_of_contents_is_refused(
-    tmp_path: Path, text: str | bytes, sentence: str
-) -> None:
-    with pytest.raises(InputError) as caught:
-        read_toc(toc(tmp_path, text))
-    assert sentence in caught.value.message
-    assert "\n" not in caught.value.message
+    ):
+        with subtests.test(sentence):
+            with pytest.raises(InputError) as caught:
+                read_toc(toc(tmp_path, text))
+            assert sentence in caught.value.message
+            assert "\n" not in caught.value.message
 
 
 def test_tables_are_wanted_in_the_order_of_the_toc_and_repeats_are_numbered() -> None:

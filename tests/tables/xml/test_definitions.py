@@ -41,9 +41,8 @@ def addresses(text: str) -> str:
     return f'<text-addresses id="2" fmt="frag 4">{text}</text-addresses>'
 
 
-@pytest.mark.parametrize(
-    ("tag", "inside", "expected"),
-    [
+def test_every_shape_gives_its_frames(export: Export, subtests: pytest.Subtests) -> None:
+    for tag, inside, expected in (
         ("backtrace", LEAF + MAIN, NAMED),
         ("tagged-backtrace", LEAF + MAIN, NAMED),
         ("tagged-backtrace", f'<backtrace id="2">{LEAF}{MAIN}</backtrace>', NAMED),
@@ -64,20 +63,21 @@ def addresses(text: str) -> str:
             addresses("18446744073709551615 what 99999999999999999999"),
             [(None, 2**64 - 1), (None, None), (None, None)],
         ),
-    ],
-    ids=["since Xcode 14.3", "Xcode 27", "wrapped", "of a signpost", "before Xcode 14.3",
-         "of a sample", "with the words of no addresses", "no addresses"],
-)  # fmt: skip
-def test_every_shape_gives_its_frames(
-    export: Export, tag: str, inside: str, expected: list[tuple[str | None, int | None]]
-) -> None:
-    rows = (f'<{tag} id="1" fmt="words">{inside}</{tag}>', f'<{tag} ref="1"/>', "<sentinel/>")
-    (numbers,), symbols, damage = read(export(f"s:{tag}", *(f"<row>{row}</row>" for row in rows)))
-    assert (numbers, damage) == ([0, 0, None], "")
-    [members] = symbols.stacks["frames"].to_pylist()
-    assert [frames(symbols)[member] for member in members] == expected
-    assert (symbols.frames.schema, symbols.stacks.schema) == (FRAMES, STACKS)
-    assert symbols.frames["frame"].to_pylist() == list(range(symbols.frames.num_rows))
+    ):  # fmt: skip
+        with subtests.test(inside):
+            rows = (
+                f'<{tag} id="1" fmt="words">{inside}</{tag}>',
+                f'<{tag} ref="1"/>',
+                "<sentinel/>",
+            )
+            (numbers,), symbols, damage = read(
+                export(f"s:{tag}", *(f"<row>{row}</row>" for row in rows))
+            )
+            assert (numbers, damage) == ([0, 0, None], "")
+            [members] = symbols.stacks["frames"].to_pylist()
+            assert [frames(symbols)[member] for member in members] == expected
+            assert (symbols.frames.schema, symbols.stacks.schema) == (FRAMES, STACKS)
+            assert symbols.frames["frame"].to_pylist() == list(range(symbols.frames.num_rows))
 
 
 KPERF = (

@@ -80,23 +80,21 @@ def test_what_is_no_export_is_refused_in_a_sentence(
             assert "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("content", "hint"),
-    [
+def test_what_is_no_export_has_a_hint(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for content, hint in (
         (
             "<trace-toc/>",
             'Export a table: --xpath \'/trace-toc/run[@number="1"]/data/table[@schema="…"]\'.',
         ),
         ("a" * 200, "Unpack it, or make it UTF-8, first."),
-    ],
-)
-def test_what_is_no_export_has_a_hint(tmp_path: Path, content: str, hint: str) -> None:
-    path = tmp_path / "input.xml"
-    path.write_text(content)
-    with pytest.raises(InputError) as caught:
-        read_flat(path)
-    assert caught.value.hint == hint
-    assert "a" * 121 not in caught.value.message
+    ):
+        with subtests.test(content):
+            path = tmp_path / "input.xml"
+            path.write_text(content)
+            with pytest.raises(InputError) as caught:
+                read_flat(path)
+            assert caught.value.hint == hint
+            assert "a" * 121 not in caught.value.message
 
 
 @pytest.mark.parametrize(
