@@ -29,6 +29,9 @@ def test_git_speaks_english_asks_nobody_is_misled_by_no_hook_and_ended_if_it_han
     with pytest.raises(ToolError) as caught:
         done(repository, "worktree", "remove", "nowhere")
     assert caught.value.message.startswith("git worktree remove nowhere failed: fatal: ")
+    for failing, said in (("commit -m none", "nothing to"), ("config no.such", "exit status 1")):
+        with pytest.raises(ToolError, match=said):  # what git prints, wherever it does
+            done(repository, *failing.split())
     done(repository, "config", "alias.ask", "!env")
     told = git(repository, "ask").stdout.splitlines()
     assert {"LC_ALL=C", "GIT_TERMINAL_PROMPT=0"} <= set(told)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.normalize import normalize
+from tracekit.tables.normalize import normalize, read_by
 from tracekit.tables.schema import Column, Kind, Schema, Source
 from tracekit.tables.schemas import SCHEMAS
 
@@ -34,8 +34,9 @@ def made(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Normalize a flat table; return what was made of it, and what was said in words."""
     schema = Schema("things", "things", (gpu("raw-things"),), declared)
-    pids, names = frozenset(map(int, targets.split())), exported.split() or None
-    table, remarks = normalize(pd.DataFrame(columns), schema, source, pids, names)
+    pids, names = frozenset(map(int, targets.split())), exported.split() or columns
+    frame = pd.DataFrame(columns)[[name for name in columns if name in read_by(schema)]]
+    table, remarks = normalize(frame, schema, source, pids, names)
     assert {(remark.table, remark.schema) for remark in remarks} <= {("things", "raw")}
     return table, [remark.text for remark in remarks]
 
@@ -110,6 +111,7 @@ def test_names_lose_the_pid_that_was_added_and_no_other() -> None:
     table, _ = made(named | pids, PROCESS, PID)
     assert table["process"].tolist() == ["App", "App (8)", "B (2)", pd.NA, "C (5)"]
     assert table["pid"].tolist() == [7, 9, 3, 4, pd.NA]
+    assert made(named | pids, PROCESS)[0]["process"].equals(table["process"])
     table, _ = made(named, PROCESS)
     assert table["process"].tolist()[:2] == ["App (7)", "App (8)"]
 
