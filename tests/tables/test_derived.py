@@ -82,7 +82,8 @@ def test_every_table_adds_what_it_knows_of_a_command_buffer() -> None:
         4 - - 90 - 2 Other False gpu -
         2 frame - - - - Other False gpu -
         3 - - - - - App True gpu -
-        5 - - - 160 - - False - -""",
+        5 - - - 160 - - False - -
+        6 - - - - - - False - 4""",
         gpu_intervals=BUFFERS.replace("3 App 7 True", "3 - - False"),
         encoders="""start duration command_buffer command_buffer_label process pid target clock
             1 4 1 step App 7 True gpu
@@ -94,7 +95,7 @@ def test_every_table_adds_what_it_knows_of_a_command_buffer() -> None:
         submissions="""start duration command_buffer process pid target clock
             40 1 1 App 7 True gpu""",
         completions="time command_buffer\n150 1\n160 5",
-        command_buffer_errors="time command_buffer error\n151 1 3",
+        command_buffer_errors="time command_buffer error\n151 1 3\n152 6 4",
         object_labels="time object label\n0 1 taken-not\n0 2 frame",
     )
     spans = ["commit_to_start", "commit_to_complete", "encoders", "encoder_time"]
@@ -274,13 +275,16 @@ def test_counters_are_summed_up_by_name_and_device() -> None:
         """counter | device | samples | mean | least | most | percentage | unit | description
         GPU Bandwidth | M1 | 2 | 2.0 | 1.0 | 3.0 | False | - | Bytes a second.
         ALU Limiter | M1 | 0 | - | - | - | True | percent | -
-        ALU Limiter | M2 | 1 | 8.0 | 8.0 | 8.0 | True | percent | -""",
+        ALU Limiter | M2 | 1 | 8.0 | 8.0 | 8.0 | True | percent | -
+        Of two kinds | M2 | 2 | 5.0 | 2.0 | 8.0 | - | - | -""",
         "2 counters have several rows in gpu_counter_infos, and take none of them",
         gpu_counters=f"""{COUNTERS.strip()}
         5 | GPU Bandwidth | 1.0 | M1 | False | gpu
         6 | GPU Bandwidth | 3.0 | M1 | False | gpu
         5 | ALU Limiter | - | M1 | True | gpu
-        5 | ALU Limiter | 8.0 | M2 | True | gpu""",
+        5 | ALU Limiter | 8.0 | M2 | True | gpu
+        5 | Of two kinds | 8.0 | M2 | True | gpu
+        6 | Of two kinds | 2.0 | M2 | False | gpu""",
         gpu_counter_infos="time | name | description\n0 | GPU Bandwidth | Bytes a second.\n"
         "0 | ALU Limiter | One.\n0 | ALU Limiter | Another.",
     )
