@@ -275,6 +275,17 @@ def test_what_is_missing_of_a_bundle_is_said(tmp_path: Path, cache: Path, name: 
         kept_or_read(cache, gpu, GPU)
 
 
+def test_symbols_that_come_or_grow_make_other_content(tmp_path: Path) -> None:
+    gpu = bundle_of(tmp_path / "x.trace")
+    symbols = gpu.bundle / "symbols/stores/one.symbolsarchive"
+    symbols.parent.mkdir(parents=True, exist_ok=True)
+    found = [gpu.digest()]
+    for content in (b"", b"more"):
+        symbols.write_bytes(content)
+        found.append(gpu.digest())
+    assert len({*found}) == 3
+
+
 def test_links_in_a_bundle_are_not_followed(tmp_path: Path) -> None:
     gpu = bundle_of(tmp_path / "x.trace")
     gpu.file.rename(tmp_path / "records")
