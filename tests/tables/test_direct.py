@@ -12,7 +12,7 @@ from tracekit.tables.direct import DIRECT_NOTE, Direct, Listed, Stored, direct, 
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import index
 from tracekit.tables.place import Choice
-from tracekit.tables.tables import Tables
+from tracekit.tables.tables import Tables, tables_of_bundle
 
 Xml = Callable[..., str]
 GPU = "metal-gpu-intervals"
@@ -94,6 +94,11 @@ def test_a_note_that_cannot_be_read_is_an_error(tmp_path: Path, subtests: pytest
             (tmp_path / DIRECT_NOTE).write_text(text)
             with pytest.raises(InputError, match=said):
                 index(tmp_path)
+
+
+def test_rows_of_the_target_that_a_bundle_names_are_known(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "x.trace", [intervals((10, 5, PYTHON), (0, 10, SERVER))])
+    assert tables_of_bundle(bundle)["gpu_intervals"]["target"].tolist() == [False, True]
 
 
 def test_a_bundle_that_is_gone_is_said(exports: Path) -> None:
