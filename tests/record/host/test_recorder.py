@@ -157,9 +157,17 @@ class Times(NamedTuple):
 def test_samples_are_kept(
     sampler: Sampler, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    samples, done = tmp_path / "samples.jsonl", threading.Event()
-    waiting = threading.Thread(target=done.wait)
+    samples, slept, done = tmp_path / "samples.jsonl", threading.Event(), threading.Event()
+
+    def sleep_often() -> None:
+        for _ in range(200):
+            time.sleep(0.0001)
+        slept.set()
+        done.wait()
+
+    waiting = threading.Thread(target=sleep_often)
     waiting.start()
+    slept.wait()
     sampler.take()
     assert sum(number * number for number in range(200_000)) > 0
     done.set()

@@ -205,12 +205,20 @@ def test_a_limit_that_is_ignored_is_kept_by_us(record: Record, scenario: Scenari
     assert recorded.targets[0].pid == os.getpid()
 
 
-def test_a_process_that_ends_early_ends_the_recording(record: Record, tmp_path: Path) -> None:
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_process_that_ends_early_ends_the_recording(
+    record: Record, recording: Recording, told: list[str], tmp_path: Path, *, interrupted: bool
+) -> None:
     seen = ("sh", "-c", 'until grep -qs Ctrl-C "$0"; do sleep 0.05; done')
+    asked = "asked xctrace to stop and to save what it has"
     with subprocess.Popen((*seen, tmp_path / "scenario.said")) as process:
-        recorded = record(Attach(process.pid), limit=600)
-    assert recorded.warnings == (f"The process {process.pid} ended before the recording did.",)
-    assert recorded.end_reason == "The target had ended, so xctrace was asked to stop"
+        progress = interrupting(asked if interrupted else "", told)
+        recorded = record(Attach(process.pid), limit=600, progress=progress)
+    late = (LATE,) if interrupted else ()
+    ended = f"The process {process.pid} ended before the recording did."
+    assert recorded.warnings == (*late, ended)
+    by_us = "The target had ended, so xctrace was asked to stop"
+    assert recorded.end_reason == ("User stopped recording" if interrupted else by_us)
     assert recorded.targets[0].pid == process.pid
 
 

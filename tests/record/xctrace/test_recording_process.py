@@ -19,7 +19,7 @@ from recording_fakes import QUICK, STEEP
 from tracekit.base.recording import Process, Recording
 from tracekit.record.recorder import Request
 from tracekit.record.supervisor import Supervisor
-from tracekit.record.xctrace.attempts import Family, Job, Manner, Vigil
+from tracekit.record.xctrace.attempts import Family, Job, Manner, Vigil, _may_pass
 from tracekit.record.xctrace.claim import Claim, Premises
 from tracekit.record.xctrace.command_line import Subject
 from tracekit.record.xctrace.progress import Account, State
@@ -59,6 +59,7 @@ def test_deadlines_of_states() -> None:
         if grown is not None:
             made.grow(grown)
         assert (made.due(due - 0.001), made.due(due)) == (None, SIGINT)
+    assert [wait for _, wait in DEADLINES.policy(Path("a")).signals] == [300, 60, 10, 5]
     foreign = escalation((1, STARTED), foreign=True)  # what is not understood may be a saving
     assert (foreign.due(390.999), foreign.due(391)) == (None, SIGINT)
 
@@ -107,6 +108,17 @@ def test_children_and_theirs_are_found_and_called_what_they_become() -> None:
         later.look()
         assert later.descendants(shell.pid) == (child,)
         os.killpg(shell.pid, SIGKILL)
+
+
+def test_a_start_that_crashed_alone_is_tried_again() -> None:
+    for ended, again in (
+        (Ended(Account(), 139), True),
+        (Ended(Account(), 139, (SIGINT,)), False),  # as it was asked to stop
+        (Ended(Account(), 139, interrupted=True), False),
+        (Ended(Account(state=STARTED), 139), False),
+        (Ended(Account(), 7), False),
+    ):
+        assert _may_pass(ended) is again, ended
 
 
 def ask(number: int = SIGINT) -> None:

@@ -65,6 +65,13 @@ def test_flags_are_looked_for_in_the_help_asked_once() -> None:
     assert run.asked == [("/X/xctrace", "help", "record")]
 
 
+def test_a_listing_is_read_from_the_pipe_that_has_it() -> None:
+    listing = "You have:\n== Standard Templates ==\nMetal System Trace\n"
+    for said in ((listing, "", 0), ("", listing, 0)):
+        sections = tool(Answers(said)).sections("templates")
+        assert sections == {"Standard Templates": ["Metal System Trace"]}
+
+
 @pytest.mark.parametrize(("place", "nth"), [(None, ""), (2, "[2]")])
 def test_the_command_line_of_a_table(place: int | None, nth: str, tmp_path: Path) -> None:
     run, output = Answers(XML), tmp_path / "a.xml"
