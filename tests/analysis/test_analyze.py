@@ -115,9 +115,8 @@ VALUES = ("gpu-counter-value", "value")
 INTERVALS = "metal-gpu-counter-intervals"
 
 
-@pytest.mark.parametrize(
-    ("rule", "table", "uncompared", "doubt"),
-    [
+def test_what_was_never_compared_with_an_export_casts_doubt_on_what_rests_on_it() -> None:
+    for rule, table, uncompared, doubt in (
         ("low-occupancy", "gpu_counters", VALUES, "values of the counters"),
         ("low-occupancy", "gpu_counters", (INTERVALS, "value"), "values of the counters"),
         ("low-occupancy", "gpu_counters", (INTERVALS, "percent-value"), "values of the counters"),
@@ -126,13 +125,9 @@ INTERVALS = "metal-gpu-counter-intervals"
         ("gpu-downclocked", "gpu_performance_states", NAMES, "names of performance states"),
         ("gpu-downclocked", "gauges", NAMES, ""),
         ("bubbles", "gpu_intervals", NAMES, ""),
-    ],
-)
-def test_what_was_never_compared_with_an_export_casts_doubt_on_what_rests_on_it(
-    rule: str, table: str, uncompared: tuple[str, str], doubt: str
-) -> None:
-    finding = Finding(rule, Severity.WARNING, "Seen.", "Do.", (Evidence(table, 0, 1),))
-    found = doubted(finding, frozenset({uncompared, ("kdebug", "value")}))
-    assert found.message.startswith(f"Seen. The {doubt}" if doubt else "Seen.")
-    assert ("never compared" in found.message) == bool(doubt)
-    assert replace(found, message="Seen.") == finding
+    ):
+        finding = Finding(rule, Severity.WARNING, "Seen.", "Do.", (Evidence(table, 0, 1),))
+        found = doubted(finding, frozenset({uncompared, ("kdebug", "value")}))
+        assert found.message.startswith(f"Seen. The {doubt}" if doubt else "Seen.")
+        assert ("never compared" in found.message) == bool(doubt)
+        assert replace(found, message="Seen.") == finding

@@ -9,14 +9,7 @@ import pytest
 from analysed import TARGETS, intervals, named, phases, row_of_steps
 from tracekit.analysis import given
 from tracekit.analysis.analyze import analyze, used_tables
-from tracekit.analysis.given import (
-    GIVEN,
-    Given,
-    gone,
-    recorded_tables,
-    remarks_table,
-    settings_table,
-)
+from tracekit.analysis.given import GIVEN, Given, recorded_tables, remarks_table, settings_table
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable, absence, inject, thresholds
 from tracekit.analysis.result import Status
 from tracekit.analysis.rule import Severity
@@ -134,7 +127,7 @@ def test_rows_of_a_workload_are_gone_where_another_of_its_tables_speaks_of_them(
         ("spans", {"steps": idle, "spans": named(("admit", 1, 1))}, "the steps without load."),
         ("spans", {"steps": idle, "spans": named(("idle", 1, 1))}, ""),
     ):
-        found = gone(name, tables)
+        found = given.gone(name, tables)
         assert (found.endswith(said), bool(found)) == (True, bool(said)), name
 
 

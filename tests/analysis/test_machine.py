@@ -80,5 +80,7 @@ def test_too_few_readings_and_other_gauges_are_no_clock() -> None:
         clock(readings("gpu_clock", (1, 1.0), (2, 1.0), (3, 1.0)), WINDOW, active=0.25)
     with pytest.raises(Unavailable, match="macmon, which was read, does not tell gpu_clock"):
         clock(readings("gpu_power", (1, 1.0)), WINDOW, active=0.25)
-    with pytest.raises(Unavailable, match="no monitor was read"):
-        clock(None, WINDOW, active=0.25)
+    own = readings("gpu_clock", *[(at, 1e9) for at in range(5)], source="workload")
+    for gauges in (None, own):
+        with pytest.raises(Unavailable, match="no monitor was read"):
+            clock(gauges, WINDOW, active=0.25)

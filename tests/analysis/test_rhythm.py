@@ -6,7 +6,7 @@ import pytest
 
 from analysed import MS, intervals, named, row_of_steps, table
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rhythm import Explanation, beats, explain, happenings, modes, spikes
+from tracekit.analysis.rhythm import Explanation, beats, explain, happenings, modes, period, spikes
 
 
 def test_a_beat_ends_where_the_next_step_or_reference_work_before_it_starts() -> None:
@@ -72,6 +72,16 @@ def test_spikes_stand_out_of_their_neighbours_not_of_all() -> None:
     assert excess[30] == 20 * MS
 
 
+def test_spikes_have_a_period_where_most_come_by_as_many_beats() -> None:
+    for places, every in (
+        ((5, 15, 25), None),
+        ((5, 15, 25, 35, 38), 10),
+        ((5, 15, 25, 28, 31), None),
+        ((5, 6, 7, 8), None),  # one long disturbance
+    ):
+        assert period(np.isin(np.arange(40), places)) == every
+
+
 def test_two_speeds_are_parted_and_one_hardly() -> None:
     turns = np.array([10, 14] * 50)
     found = modes(turns)
@@ -114,9 +124,8 @@ STATES = pd.concat([rows((0, 100), (130, 700), state="Maximum"), rows((100, 30),
 WHOLE = rows((0, 900), state="Minimum", name="decode")
 
 
-@pytest.mark.parametrize(
-    ("tables", "cause"),
-    [
+def test_the_most_telling_of_what_lies_in_slow_steps_alone_explains_them() -> None:
+    for tables, cause in (
         ({"compiler_activity": rows(SLOW)}, COMPILED),
         ({"compiler_activity": rows(SLOW, target=False)}, ""),
         ({"gpu_performance_states": WHOLE, "thermal_states": WHOLE, "spans": WHOLE}, ""),
@@ -128,12 +137,8 @@ WHOLE = rows((0, 900), state="Minimum", name="decode")
         ({"driver_events": rows(SLOW, event="Wire Memory")}, "the driver wired memory"),
         ({"driver_events": rows(SLOW, event="Something Else")}, ""),
         ({}, ""),
-    ],
-)
-def test_the_most_telling_of_what_lies_in_slow_steps_alone_explains_them(
-    tables: dict[str, pd.DataFrame], cause: str
-) -> None:
-    assert explained(10, **tables).causes == (cause,)
+    ):
+        assert explained(10, **tables).causes == (cause,)
 
 
 def test_how_many_each_cause_explains_is_said() -> None:

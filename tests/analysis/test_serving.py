@@ -47,9 +47,8 @@ GAUGES = levels(
 TABLES = {"requests": REQUESTS, "request_tokens": TOKENS, "steps": STEPS, "gauges": GAUGES}
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_numbers_of_a_server() -> None:
+    for name, value in (
         # 10, 30, 50 and 20 ms to the first token, of all who got one
         ("ttft_p50", 25 * MS),
         ("ttft_mean", 27.5 * MS),
@@ -77,12 +76,11 @@ TABLES = {"requests": REQUESTS, "request_tokens": TOKENS, "steps": STEPS, "gauge
         ("queue_peak", 3),
         ("step_p50", 10 * MS),  # a wait for load is no tick
         ("step_rate", 4 / 0.070),
-    ],
-)
-def test_numbers_of_a_server(name: str, value: float) -> None:
-    shuffled = TOKENS.sample(frac=1, random_state=1)
-    known = {**TABLES, "request_tokens": shuffled}
-    assert measured(name, **known) == pytest.approx(value, rel=1e-12)
+    ):
+        known = {**TABLES, "request_tokens": TOKENS.sample(frac=1, random_state=1)}
+        assert measured(name, **known) == pytest.approx(value, rel=1e-12)
+    later = {**TABLES, "requests": REQUESTS[1:]}  # the first comes late
+    assert measured("request_rate_offered", **later) == 4e9 / (40 * MS)
 
 
 def test_steady_runs_from_the_first_to_the_last_busy_tick() -> None:

@@ -64,6 +64,15 @@ CASES: dict[str, tuple[pd.DataFrame, dict[str, pd.DataFrame], str]] = {
         },
         "empty: 4 host-late 5 wiring 7 host-late 10",
     ),
+    "a host that was wiring memory at an end that nobody reported": (
+        work([(0, 3, 0, 1), (3, 1, 0, 2), (10, 4, 1, 3)]),
+        {
+            "encoders": rows((8, 2, 3)),
+            "completions": completed((3, 1)),
+            "driver_events": rows((3.5, 2, 0)).assign(event=["Wire Memory"]),
+        },
+        "empty: 4 wiring 5.5 host-late 10",
+    ),
     **{
         f"committed work that waits {late} ms": (
             work([(0, 4, 0, 1), (4 + late, 4, late, 2)]),

@@ -59,29 +59,24 @@ _DRIVEN = (*_EMPTY, *_QUEUED, "idle_driver", "idle_other_process")
 _COMPILED = (*_EMPTY, "idle_wiring", "idle_driver", "idle_compile")
 
 
-@pytest.mark.parametrize(
-    ("table", "names", "reason"),
-    [
+def test_what_no_table_shows_is_not_zero(tables: dict[str, Any], subtests: pytest.Subtests) -> None:
+    for missing, names, reason in (
         ("completions", _EMPTY, "no completion of a command buffer of the target"),
         ("encoders", _EMPTY, "which show when the host encoded"),
         ("driver_intervals", _DRIVEN, "no driver interval of the target"),
         ("driver_events", (*_DRIVEN, "idle_wiring"), "driver events"),
         ("compiler_activity", _COMPILED, "neither compiler"),
         ("gpu_performance_states", _QUEUED, "no performance state of the GPU"),
-    ],
-)
-def test_what_no_table_shows_is_not_zero(
-    tables: dict[str, pd.DataFrame], table: str, names: tuple[str, ...], reason: str
-) -> None:
-    there: dict[str, Any] = tables | {"spans": spanned("admit")}
-    known, without = given(**there), given(**{**there, table: None})
-    for name in METRICS:
-        measure = METRICS[name].measure
-        if name in names:
-            with pytest.raises(Unavailable, match=reason):
-                inject(measure, without)
-        elif name.startswith("idle_"):
-            assert inject(measure, without) == inject(measure, known)
+    ):
+        there = tables | {"spans": spanned("admit")}
+        known, without = given(**there), given(**{**there, missing: None})
+        for name in METRICS:
+            measure = METRICS[name].measure
+            if name in names:
+                with subtests.test((missing, name)), pytest.raises(Unavailable, match=reason):
+                    inject(measure, without)
+            elif name.startswith("idle_"):
+                assert inject(measure, without) == inject(measure, known), (missing, name)
 
 
 @pytest.mark.parametrize("table", ["completions", "driver_intervals", "gpu_performance_states"])

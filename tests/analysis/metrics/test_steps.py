@@ -37,6 +37,7 @@ def test_steady_steps_count_from_first_start_to_last_end() -> None:
         ("step_rate", {"steps": SERVED}, 2.0),
         ("tokens_per_second", {"steps": SERVED}, 32.0),
         ("step_p50", {"steps": SERVED}, 100 * MS),
+        ("tokens_per_second", {"steps": STEADY.assign(variant=["", "", "sdpa"])}, 64.0),
         # Reference work between steps is no time of theirs.
         ("step_rate", {"steps": STEADY, "spans": NOTES}, 2 / 0.45),
         ("tokens_per_second", {"steps": STEADY, "spans": NOTES}, 32 / 0.45),
@@ -120,3 +121,7 @@ def test_without_work_or_tokens_there_is_no_ceiling() -> None:
     ):
         with pytest.raises(Unavailable, match=reason):
             measured("kernel_ceiling", gpu_intervals=intervals(work), **steady(tokens=tokens))
+    tables = steady()
+    tables["steps"] = tables["steps"].assign(variant=["paged", "sdpa"] * 5)
+    with pytest.raises(Unavailable, match=r"several variants \(paged, sdpa\)"):
+        measured("kernel_ceiling", gpu_intervals=intervals([(0, 10 * MS)]), **tables)

@@ -111,6 +111,9 @@ def test_a_start_that_stands_out_of_the_boundaries_is_late() -> None:
     assert finding.saving == 9 * 300 * US
     [boundaries] = judged(BUFFERS, **handed_over(rows))
     assert boundaries.saving == 50 * 60 * US
+    # Fewer than two boundaries an iteration are no habit of it.
+    steps = row_of_steps([1_600 * US] * 6)
+    assert judged(LATE, gpu_intervals=row(600, 300, 1, 11), steps=steps)
 
 
 def test_time_of_others_on_the_channel_is_no_late_start() -> None:

@@ -73,9 +73,8 @@ BOUNDS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("shares", "found"),
-    [
+def test_at_most_one_thing_bounds_a_run() -> None:
+    for shares, found in (
         ((75.0, 30.0, 30.0), ["memory-bound"]),
         ((30.0, 75.0, 30.0), ["compute-bound"]),
         ((30.0, 30.0, 75.0), ["other-limiter"]),
@@ -83,11 +82,9 @@ BOUNDS = {
         ((75.0, 30.0, 95.0), ["other-limiter"]),
         ((30.0, 75.0, 95.0), ["other-limiter"]),
         ((75.0, 75.0, 75.0), []),
-    ],
-)
-def test_at_most_one_thing_bounds_a_run(shares: tuple[float, ...], found: list[str]) -> None:
-    values = dict(zip(BOUNDS.values(), shares, strict=True))
-    assert [rule for rule in BOUNDS if judge(rule, values)] == found
+    ):
+        values = dict(zip(BOUNDS.values(), shares, strict=True))
+        assert [rule for rule in BOUNDS if judge(rule, values)] == found
 
 
 def test_what_the_workload_itself_needs_tells_good_news_from_bad(golden: Golden) -> None:
@@ -180,6 +177,11 @@ def test_the_saving_is_the_time_above_what_can_be_had(golden: Golden) -> None:
     # What gathers and scatters is left to its own rules.
     gathers = steps_of(DISTANCE, 40_000_000, labels=("paged_decode", "Gather"))
     golden(*steps_of(DISTANCE, 40_000_000), *gathers)
+    work = intervals([(number * MS // 2, MS // 4) for number in range(20)])
+    work = work.assign(label=["paged_decode", "Gather"] * 10)
+    beside = pd.concat([work, work[1::2]], ignore_index=True)
+    [twice] = steps_of(DISTANCE, 40_000_000, gpu_intervals=beside)
+    assert twice.saving == gathers[0].saving
     assert steps_of(DISTANCE, 120_000_000, limits={"limit": 0.7})
 
 

@@ -63,6 +63,12 @@ def test_the_same_copies_for_each_layer_are_found(golden: Golden) -> None:
     assert not copies(layers=3)
     assert copies(layers=3, repeats=3)
     assert not copies(layers=8, limit=0.5)
+    # Those before the first step are of none.
+    frame = intervals([(at * US, 4 * US) for at in range(0, 80, 10)]).assign(label="Copy")
+    steps, window = row_of_steps([40 * US]), named(("steady", 0, 80 * US), unit=1)
+    known = {"gpu_intervals": frame, "phases": window, "steps": steps.assign(start=40 * US)}
+    assert judged("metadata-per-layer", {"repeats": 4}, **known)
+    assert not judged("metadata-per-layer", {"repeats": 5}, **known)
 
 
 def test_work_of_no_length_has_no_shares() -> None:
@@ -72,23 +78,20 @@ def test_work_of_no_length_has_no_shares() -> None:
             judged(rule, gpu_intervals=frame, phases=window)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
+def test_copies_and_sorts_are_found_above_a_tenth() -> None:
+    for name, said in (
         ("g3_copyfloat16bfloat16", "layout"),
         ("AsType", "layout"),
         ("Contiguous", "layout"),
         ("carg_block_sort_float32", "argpartition"),
         ("ArgPartition", "argpartition"),
         *((name, "") for name in ("resort_attention", "steel_gemm_splitk", "rms_norm_copy", "vn")),
-    ],
-)
-def test_copies_and_sorts_are_found_above_a_tenth(name: str, said: str) -> None:
-    for share in (10, 11):
-        frame = intervals([(0, 100 - share), (200, share)]).assign(label=["steel_gemm", name])
-        found = judged("avoidable-kernels", gpu_intervals=frame)
-        assert [one.saving for one in found] == ([share] if said and share > 10 else [])
-        assert all(said in one.advice for one in found)
+    ):
+        for share in (10, 11):
+            frame = intervals([(0, 100 - share), (200, share)]).assign(label=["steel_gemm", name])
+            found = judged("avoidable-kernels", gpu_intervals=frame)
+            assert [one.saving for one in found] == ([share] if said and share > 10 else [])
+            assert all(said in one.advice for one in found)
 
 
 def test_a_softmax_between_products_is_found() -> None:
@@ -100,6 +103,7 @@ def test_a_softmax_between_products_is_found() -> None:
         ("steel_gemm_nt sdpa_vector_float16 steel_gemm_nn", 30, False),
         ("steel_gemm rope rms_norm add mul softmax steel_gemm", 30, False),
         ("softmax_in_attention steel_gemm", 30, False),
+        ("steel_gemm sdpa_vector softmax steel_gemm", 30, False),
     ):
         labels = names.split() * number
         work = intervals([(at * 10, 10) for at in range(len(labels))]).assign(label=labels)

@@ -158,14 +158,8 @@ def test_samples_are_kept(
     sampler: Sampler, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     samples, slept, done = tmp_path / "samples.jsonl", threading.Event(), threading.Event()
-
-    def sleep_often() -> None:
-        for _ in range(200):
-            time.sleep(0.0001)
-        slept.set()
-        done.wait()
-
-    waiting = threading.Thread(target=sleep_often)
+    naps = [0.0001] * 200  # each lets another run
+    waiting = threading.Thread(target=lambda: [*map(time.sleep, naps), slept.set(), done.wait()])
     waiting.start()
     slept.wait()
     sampler.take()

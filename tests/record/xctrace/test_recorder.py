@@ -214,9 +214,8 @@ def test_a_process_that_ends_early_ends_the_recording(
     with subprocess.Popen((*seen, tmp_path / "scenario.said")) as process:
         progress = interrupting(asked if interrupted else "", told)
         recorded = record(Attach(process.pid), limit=600, progress=progress)
-    late = (LATE,) if interrupted else ()
     ended = f"The process {process.pid} ended before the recording did."
-    assert recorded.warnings == (*late, ended)
+    assert recorded.warnings[interrupted:] == (ended,)
     by_us = "The target had ended, so xctrace was asked to stop"
     assert recorded.end_reason == ("User stopped recording" if interrupted else by_us)
     assert recorded.targets[0].pid == process.pid

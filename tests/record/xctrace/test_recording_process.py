@@ -116,7 +116,6 @@ def test_a_start_that_crashed_alone_is_tried_again() -> None:
         (Ended(Account(), 139, (SIGINT,)), False),  # as it was asked to stop
         (Ended(Account(), 139, interrupted=True), False),
         (Ended(Account(state=STARTED), 139), False),
-        (Ended(Account(), 7), False),
     ):
         assert _may_pass(ended) is again, ended
 
