@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import random
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,14 @@ from tracekit.analysis.result import Better, Measurement
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.base.recording import Recording, save
-from tracekit.compare.compare import Comparison, compare, compare_runs, parse_sides, read_samples
+from tracekit.compare.compare import (
+    Comparison,
+    compare,
+    compare_runs,
+    parse_sides,
+    read_samples,
+    redaction_of_runs,
+)
 from tracekit.compare.page import how_sure
 from tracekit.compare.page import tables as shown
 from tracekit.compare.samples import Order, Sample
@@ -56,26 +64,23 @@ def at(minute: int) -> str:
     return f"2026-11-20T10:{minute:02d}:00+00:00"
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "verdict"),
-    [
+def test_a_large_and_sure_change_counts() -> None:
+    for before, after, verdict in (
         (1.0, 1.1, Verdict.WORSE),
         (1.1, 1.0, Verdict.BETTER),
         (1.0, 1.0, Verdict.SAME),
         (1.0, 1.02, Verdict.SAME),
         (1.0, 1.065, Verdict.UNCLEAR),
-    ],
-)
-def test_a_large_and_sure_change_counts(before: float, after: float, verdict: Verdict) -> None:
-    sides = [sample_of(noisy(before * MS))], [sample_of(noisy(after * MS, seed=2))]
-    compared = compare(*sides)
-    step = change_of(compared)
-    assert compared.verdict is verdict
-    assert step.change == pytest.approx(after / before - 1, abs=0.01)
-    assert ends(step)[0] < after / before - 1 < ends(step)[1]
-    assert {change.metric for change in compared.changes} == {"tokens_per_second", "step_p50"}
-    if after == 1.02:
-        assert compare(*sides, Limits(threshold=0.01, between=0.0)).verdict is Verdict.WORSE
+    ):
+        sides = [sample_of(noisy(before * MS))], [sample_of(noisy(after * MS, seed=2))]
+        compared = compare(*sides)
+        step = change_of(compared)
+        assert compared.verdict is verdict
+        assert step.change == pytest.approx(after / before - 1, abs=0.01)
+        assert ends(step)[0] < after / before - 1 < ends(step)[1]
+        assert {change.metric for change in compared.changes} == {"tokens_per_second", "step_p50"}
+        if after == 1.02:
+            assert compare(*sides, Limits(threshold=0.01, between=0.0)).verdict is Verdict.WORSE
 
 
 def test_a_run_that_drifts_is_unclear() -> None:
@@ -108,6 +113,7 @@ def test_the_machines_pace_is_taken_out() -> None:
     _, columns, rows = next(iter(shown(slower_machine)))
     assert columns[3:6] == ("measured", "at equal pace", "95 % interval")
     assert next(row for row in rows if row[0] == "step_p50 *")[3].startswith("+6.")
+    assert "taken to differ by 1.6 % as well" in how_sure(slower_machine)
     assert "took 20.0 % longer after" in how_sure(replace(slower_machine, pace=0.2))
     assert "took 20.0 % less after" in how_sure(replace(slower_machine, pace=-0.2))
     slower_work = compare([paced(MS, 50_000, 1)], [paced(1.1 * MS, 50_000, 2)])
@@ -232,17 +238,17 @@ def test_worse_and_better_together_are_worse() -> None:
     assert compared.reason == "ttft_p50 is worse, though tpot_p50 is better."
 
 
-@pytest.mark.parametrize(
-    ("hot", "verdict"),
-    [("after", Verdict.UNCLEAR), ("both", Verdict.WORSE), ("before", Verdict.WORSE)],
-)
-def test_heat_on_just_the_slower_side_makes_worse_unclear(hot: str, verdict: Verdict) -> None:
+def test_heat_on_just_the_slower_side_makes_worse_unclear() -> None:
     heat = [Finding("thermal-pressure", Severity.WARNING, "The machine was hot.", "")]
-    before = sample_of(noisy(MS), findings=heat if hot != "after" else [])
-    after = sample_of(noisy(1.2 * MS, seed=2), "b", findings=heat if hot != "before" else [])
-    compared = compare([before], [after])
-    assert compared.verdict is verdict
-    assert compared.reason.endswith("but thermal-pressure was found in b.") is (hot == "after")
+    words = ", but thermal-pressure was found in b"
+    for old, new, verdict, said in (
+        *(([], heat, Verdict.UNCLEAR, words), (heat, heat, Verdict.WORSE, "")),
+        (heat, [], Verdict.WORSE, ""),
+    ):
+        before = sample_of(noisy(MS), findings=old)
+        compared = compare([before], [sample_of(noisy(1.2 * MS, seed=2), "b", findings=new)])
+        assert compared.reason == f"tokens_per_second and step_p50 are worse{said}."
+        assert compared.verdict is verdict
 
 
 def test_a_reason_that_metrics_share_is_given_once() -> None:
@@ -325,6 +331,18 @@ def test_runs_are_read_from_folders_and_results(runs: tuple[Path, Path], tmp_pat
         read_samples([runs[0]])
     with pytest.raises(RecordingError, match="is not a run's folder"):
         read_samples([tmp_path / "nothing"])
+
+
+def test_names_of_all_runs_are_left_out_the_longest_first_and_ours_where_they_are_no_words(
+    runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "metal")
+    for run, name in zip(runs, ("Ada", "Ada Air"), strict=True):
+        toc = Recording(run).toc_file
+        toc.write_text(re.sub(' name="Ada[^"]*"', f' name="{name}"', toc.read_text()))
+    redact = redaction_of_runs([runs[0], runs[1] / "result.json"])
+    assert redact("Ada Air and Ada") == "<device> and <device>"
+    assert redact("metal in /Volumes/metal/x") == "metal in /Volumes/<user>/x"
 
 
 def test_unlike_work_is_refused_unless_forced(runs: tuple[Path, Path]) -> None:

@@ -122,8 +122,8 @@ class Played:
                 raise BudgetSpentError("The night's time was spent while a pair was measured.")
             sides = [self._turns(one) for one in (prepared.candidate, prepared.reference)]
             why = (_BUSY,) if session == self.rejected else ()
-            readings = {"load": 0.9 if why else 0.0, "calibration": 1e6 * self.pace}
-            state = State("2026-11-01T02:30:00+00:00", readings)
+            pace = {"calibration": 1e6 * self.pace} if self.pace != 1.0 else {}
+            state = State("2026-11-01T02:30:00+00:00", {"load": 0.9 if why else 0.0} | pace)
             order = "abba" if number % 2 else "baab"
             yield Pair(session, number, order, False, *sides, before=state, after=state)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import insert
 
 from stored_nights import night_of
-from tracekit.base.recording import Recording
+from tracekit.base.recording import Recording, mark
 from tracekit.nightly.history.night import Accepted
 from tracekit.nightly.history.steps import Point, Series, Step
 from tracekit.nightly.history.store.schema import NIGHTS
@@ -275,11 +275,13 @@ def test_what_an_interruption_left_is_finished_unless_it_is_a_link(tmp_path: Pat
     recording = make_run(root / "run", age=1, exports=0)
     linked = make_run(root / "linked", age=1, bundle="")
     recording.bundle.rename(trash(recording.bundle))
+    mark(recording, "prune", "done", "recording.trace on 2026-01-02")
     (tmp_path / "outside" / "precious").mkdir(parents=True)
     trash(linked.bundle).symlink_to(tmp_path / "outside")
     done = prune([root], OLD, now=NOW)
     assert files(recording.folder) == {"recording.json", "result.json"}
-    assert recording.provenance().pruned.startswith("recording.trace on")
+    pruned = recording.provenance().pruned.split("; ")
+    assert pruned == [f"recording.trace on {day}" for day in ("2026-01-02", days_ago(0)[:10])]
     assert done.freed > 0
     assert (trash(linked.bundle) / "precious").is_dir()
     assert linked.provenance().pruned == ""

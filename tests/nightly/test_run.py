@@ -87,7 +87,7 @@ def test_a_step_is_found_and_named_the_same_night(played: Played, kind: str) -> 
     """A session is held against its own best: that the machine is slower in it spoils no pair."""
 
     def slower(told: str) -> None:
-        played.pace = 1.3 if "to see whether it can be reproduced" in told else 1.0
+        played.pace = 1.3 if "to see whether it can be reproduced" in told else 1.1
 
     begun(played, kind)
     nights = [played.night(cost, progress=slower) for cost in (1.0, 1.0, 1.0, 1.05)]
@@ -193,6 +193,7 @@ def test_what_is_accepted_is_where_a_chain_and_its_anchor_begin(played: Played) 
     after = [played.night(1.06) for _ in range(8)]
     assert set(outcomes(after)) == {OK}
     entries = [entry for night in after for entry in night.entries]
+    assert {judged.baseline for entry in entries for judged in entry.judged} == {""}
     (anchor,) = [entry for entry in entries if entry.capture != "decode"]
     assert anchor.reference is not None
     assert anchor.reference.commit == played.commits[3]

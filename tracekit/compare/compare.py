@@ -227,10 +227,10 @@ def compare_runs(
 
 def redaction_of_runs(paths: Sequence[Path]) -> Redaction:
     """Return the redaction of this machine's names and of those in any of the runs."""
-    folders = [path.parent if path.is_file() else path for path in paths]
-    names = [pair for folder in folders for pair in redaction_of(Recording(folder)).names]
-    longest_first = sorted(dict(names).items(), key=lambda pair: (-len(pair[0]), pair[0]))
-    return Redaction(tuple(longest_first))
+    each = [redaction_of(Recording(path.parent if path.is_file() else path)) for path in paths]
+    names = dict(pair for own in each for pair in own.names)
+    longest_first = sorted(names.items(), key=lambda pair: (-len(pair[0]), pair[0]))
+    return Redaction(tuple(longest_first), each[0].words)
 
 
 def _sample(path: Path, name: str) -> Sample:

@@ -49,29 +49,24 @@ def nights(*expected: float | None, **facts: Any) -> list[Night]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("better", "scale", "worse"),
-    [
+def test_a_series_that_decides_has_its_change_and_the_gates_limit_above_its_values() -> None:
+    for better, scale, worse in (
         ("lower", "ratio", 1.05 * 1.03 - 1),
         ("higher", "ratio", 1.05 / 1.03 - 1),
         ("lower", "difference", 0.08),
         ("higher", "difference", 0.02),
-    ],
-)
-def test_a_series_that_decides_has_its_change_and_the_gates_limit_above_its_values(
-    better: str, scale: str, worse: float
-) -> None:
-    series = made.series(made.point(1, MS, reference=MS, change=0.0, low=-0.01, high=0.02))
-    held = nights(0.05, better=better, scale=scale)
-    picture, root = drawn(made.course(held, series), series)
-    above, below = picture.panels
-    assert above.title.endswith("; shaded: what is expected ± 3.0 %; dashed: the limit")
-    assert below.title == f"{MEDIAN}; dashed: the reference"
-    assert above.y.low <= -0.01
-    [limit] = of_class(root, "limit")
-    found = re.match(r"M[\d.]+ ([\d.]+)L", limit.get("d", ""))
-    assert found
-    assert float(found[1]) == pytest.approx(above.y.project(worse, 150, 0), abs=0.1)
+    ):
+        series = made.series(made.point(1, MS, reference=MS, change=0.0, low=-0.01, high=0.02))
+        held = nights(0.05, better=better, scale=scale)
+        picture, root = drawn(made.course(held, series), series)
+        above, below = picture.panels
+        assert above.title.endswith("; shaded: what is expected ± 3.0 %; dashed: the limit")
+        assert below.title == f"{MEDIAN}; dashed: the reference"
+        assert above.y.low <= -0.01
+        [limit] = of_class(root, "limit")
+        found = re.match(r"M[\d.]+ ([\d.]+)L", limit.get("d", ""))
+        assert found
+        assert float(found[1]) == pytest.approx(above.y.project(worse, 150, 0), abs=0.1)
 
 
 BROKEN = made.entry(Outcome.FAILED, reason="It broke.")
@@ -130,9 +125,8 @@ def test_of_many_nights_the_latest_have_marks_and_those_that_stand_out() -> None
     assert line.get("d", "").count("L") == RECENT + 29
 
 
-@pytest.mark.parametrize(
-    ("unit", "values", "least", "most"),
-    [
+def test_any_values_have_an_axis_that_holds_them_and_noise_is_not_drawn_large() -> None:
+    for unit, values, least, most in (
         ("count", [0.0, 0.0], 0, 1),
         ("bytes", [3 * 2**30, 3.2 * 2**30], 2.8 * 2**30, 3.4 * 2**30),
         ("ratio", [0.1, 0.2], 0, 0.3),
@@ -140,21 +134,17 @@ def test_of_many_nights_the_latest_have_marks_and_those_that_stand_out() -> None
         ("tokens/s", [12_345.0, 12_346.0], 12_000, 12_800),
         ("ns", [-5.0, 5.0], -15, 15),
         ("ns", [1.0 * MS, 1.001 * MS], 0.95 * MS, 1.05 * MS),
-    ],
-)
-def test_any_values_have_an_axis_that_holds_them_and_noise_is_not_drawn_large(
-    unit: str, values: list[float], least: float, most: float
-) -> None:
-    points = (made.point(day, value) for day, value in enumerate(values, 1))
-    series = made.series(*points, unit=unit, better="neither")
-    picture, _ = drawn(made.course(nights(None, None), series), series, Step(1, 1.0, 1.1, 0.1))
-    assert picture.summary.endswith("Changed on 2 Nov 2026, +10.0 %.")
-    y = picture.panels[0].y
-    assert least <= y.low <= values[0]
-    assert values[1] <= y.high <= most
-    assert y.high - y.low >= 0.03 * values[0]
-    words = [y.words(mark) for mark in y.marks]
-    assert len(words) == len(set(words)) > 1
+    ):
+        points = (made.point(day, value) for day, value in enumerate(values, 1))
+        series = made.series(*points, unit=unit, better="neither")
+        picture, _ = drawn(made.course(nights(None, None), series), series, Step(1, 1.0, 1.1, 0.1))
+        assert picture.summary.endswith("Changed on 2 Nov 2026, +10.0 %.")
+        y = picture.panels[0].y
+        assert least <= y.low <= values[0]
+        assert values[1] <= y.high <= most
+        assert y.high - y.low >= 0.03 * values[0]
+        words = [y.words(mark) for mark in y.marks]
+        assert len(words) == len(set(words)) > 1
 
 
 def axis_of(first: str, last: str) -> Axis:

@@ -296,30 +296,25 @@ MEANWHILE, UNKNOWN = "the reference meanwhile: ", "one of both nights has no tok
 ALONE = "without a reference, so the machine's own pace is in it"
 
 
-@pytest.mark.parametrize(
-    ("rates", "references", "measured", "reason"),
-    [
+def test_a_claim_stands_beside_what_was_measured() -> None:
+    for rates, references, measured, reason in (
         ((500, 1000), (1000, 1250), "1 ms per token won", f"{MEANWHILE}200 µs per token won"),
         ((1000, 500), (1250, 1000), "1 ms per token lost", f"{MEANWHILE}200 µs per token lost"),
         ((500, 1000), (5, None), "1 ms per token won", ALONE),
         ((500, None), (5, 5), "", UNKNOWN),
         ((0.0, 500), (5, 5), "", UNKNOWN),
-    ],
-)
-def test_a_claim_stands_beside_what_was_measured(
-    rates: Any, references: Any, measured: str, reason: str
-) -> None:
-    old, new = (
-        made.point(day, rate, reference=reference)
-        for day, rate, reference in zip((1, 3), rates, references, strict=True)
-    )
-    claiming = traced(found(saving_per_token=600 * US), found("silent", saving=3e6))
-    nights = [made.night(1, claiming), made.night(2, made.entry()), made.night(3, traced())]
-    for metric in ("tokens_per_second", "step_p50"):
-        series = made.series(old, made.point(2, 1.0), new, metric=metric, unit="tokens/s")
-        known = (measured, reason) if metric == "tokens_per_second" else ("", UNKNOWN)
-        claim = pages.Claim("bubbles", made.at(3), "600 µs per token", *known)
-        assert pages.claims_of(made.course(nights, series)) == [claim]
+    ):
+        old, new = (
+            made.point(day, rate, reference=reference)
+            for day, rate, reference in zip((1, 3), rates, references, strict=True)
+        )
+        claiming = traced(found(saving_per_token=600 * US), found("silent", saving=3e6))
+        nights = [made.night(1, claiming), made.night(2, made.entry()), made.night(3, traced())]
+        for metric in ("tokens_per_second", "step_p50"):
+            series = made.series(old, made.point(2, 1.0), new, metric=metric, unit="tokens/s")
+            known = (measured, reason) if metric == "tokens_per_second" else ("", UNKNOWN)
+            claim = pages.Claim("bubbles", made.at(3), "600 µs per token", *known)
+            assert pages.claims_of(made.course(nights, series)) == [claim]
 
 
 def test_the_latest_claim_comes_first_and_what_stays_is_none() -> None:

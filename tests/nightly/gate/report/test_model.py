@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from gate_night import DECODE, FINE, FOLLOWED, NIGHT, SAME
 from tracekit.analysis.result import Better
@@ -38,12 +37,12 @@ MISSING = {
 }
 
 
-@pytest.mark.parametrize("name", MISSING)
-def test_what_is_missing_is_inconclusive(name: str) -> None:
-    report = of_night(MISSING[name])
-    assert report.outcome is Outcome.INCONCLUSIVE
-    assert report.reason
-    assert any(each.outcome is Outcome.INCONCLUSIVE for each in report.cases)
+def test_what_is_missing_is_inconclusive() -> None:
+    for name, night in MISSING.items():
+        report = of_night(night)
+        assert (name, report.outcome) == (name, Outcome.INCONCLUSIVE)
+        assert report.reason, name
+        assert any(each.outcome is Outcome.INCONCLUSIVE for each in report.cases), name
 
 
 def test_a_night_is_ok_beside_what_is_followed_and_a_failed_one_says_so_in_a_case() -> None:
