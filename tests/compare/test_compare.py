@@ -18,14 +18,8 @@ from tracekit.analysis.result import Better, Measurement
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.base.recording import Recording, save
-from tracekit.compare.compare import (
-    Comparison,
-    compare,
-    compare_runs,
-    parse_sides,
-    read_samples,
-    redaction_of_runs,
-)
+from tracekit.compare import redaction_of_runs
+from tracekit.compare.compare import Comparison, compare, compare_runs, parse_sides, read_samples
 from tracekit.compare.page import how_sure
 from tracekit.compare.page import tables as shown
 from tracekit.compare.samples import Order, Sample

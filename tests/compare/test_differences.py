@@ -122,6 +122,7 @@ def test_a_full_machine_spoils_times_both_ways(others: float | None, *, spoils: 
         assert found[0].words == "other processes used 0.8 of 2 cores in busy"
         assert compare([quick], [full]).verdict is Verdict.UNCLEAR
         assert compare([full], [quick]).verdict is Verdict.UNCLEAR
+        assert compare([sample_of(noisy(2_000_000))], [full]).verdict is Verdict.UNCLEAR
         assert len(conditions([full], [full])) == 2
 
 

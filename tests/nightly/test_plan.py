@@ -35,6 +35,7 @@ from tracekit.nightly.plan.plan import (
     Text,
     Texts,
     converted,
+    searched,
 )
 from tracekit.nightly.plan.reading import FOLLOWED, UNTRACED, history_of, read_plan, usual
 
@@ -340,6 +341,17 @@ def test_a_missing_file_is_told_with_a_plan_to_paste(plan_of: Plan, plan_file: P
         read_plan(plan_file)
     assert "--init" in refusal.value.hint
     assert plan_of(refusal.value.hint.partition(":\n")[2]).captures[0].workload == "paged"
+
+
+def test_what_is_searched_for_a_workload_is_so_no_longer_and_what_that_adds_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setattr(sys, "path", ["/before"])
+    with searched(Reference(revision="v1"), tmp_path):
+        assert sys.path == [str(tmp_path.resolve()), "/before"]
+        sys.path.insert(0, "/added")
+    assert sys.path == ["/added", "/before"]
 
 
 BEGUN = {"": "", "HEAD": HEAD, "REFERENCE": REFERENCE, "UNFINISHED": HEAD[:30]}

@@ -132,10 +132,10 @@ def test_a_change_is_of_the_medians_of_pairs_that_count_and_know_both_sides() ->
     spoilt = replace(PAIR, contaminated=("load",))
     alone, other = replace(PAIR, reference={}), replace(PAIR, candidate={"n": (1.0,)})
     empty, lacking = replace(PAIR, candidate={"m": ()}), replace(PAIR, candidate={"m": (110.0,)})
-    pairs = [PAIR, spoilt, alone, other, empty, lacking]
+    pairs = [PAIR, spoilt, alone, other, empty, lacking, replace(PAIR, reference={"m": (90.0,)})]
     assert decision.changes(pairs, "m", "ratio") == pytest.approx((math.log(1.1),))
     assert decision.changes(pairs, "m", "difference") == (10.0,)
-    assert decision.values(pairs, "m", "candidate") == (110.0, 110.0, 110.0)
+    assert decision.values(pairs, "m", "candidate") == (110.0,) * 4
     assert decision.changes([], "m", "ratio") == ()
     for odd in (0.0, -1.0, math.nan, math.inf):
         pair = replace(PAIR, candidate={"m": (odd, odd)})

@@ -35,6 +35,7 @@ def past(
 
 
 SUM = 1.01 * 1.02 - 1
+LOST = past([0.02] * 4).series
 WON = [0.0] * 4 + [-0.08] * 5
 EQUAL = Point("n4", DAYS[3], 1.0, 1.0, 0.0, -HALF, HALF, commit="c4", reference_commit="c0")
 
@@ -51,6 +52,8 @@ def test_what_several_nights_add_up_to(subtests: pytest.Subtests) -> None:
         (past([0.02, 0.02], half=0.04), None),  # no more than its own uncertainty
         (past([0.02, -0.02] * 4), None),  # what was lost was won again
         (past([0.0] * 8), None),
+        # A night that was not measured has lost nothing.
+        (Past(replace(LOST, points=(*LOST.points, Point("n4", DAYS[4], None)))), None),
         # Nights differ more than pairs show.
         (past([0.06, -0.05, 0.07, -0.04, 0.06, -0.05], half=0.002), None),
         # A threshold is reached by exactly so much.
@@ -161,7 +164,9 @@ def test_when_the_anchor_is_due() -> None:
         ([0.0], -0.1, {}, []),
         # The anchor is the night that was accepted last.
         ([0.0] * 7, 0.0, {"accepted": {"decode": replace(ACCEPTED, night="n1")}}, ["c2"]),
-    ):
+        ([0.0] * 7, 0.0, {"accepted": {"decode": replace(ACCEPTED, night="n1")},
+                          "anchors": (replace(SEEN, at=DAYS[0]),)}, ["c2"]),
+    ):  # fmt: skip
         own = past(changes).series
         anchored = replace(
             own, capture="decode-anchor", work="other", points=more.get("anchors", ())

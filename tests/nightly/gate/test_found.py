@@ -140,6 +140,8 @@ def test_where_there_are_nights_of_others_only_the_latest_is_inconclusive(
     (project / "history.db").unlink()
     folder = keep(foreign)
     refused(InconclusiveError, words)
+    remember()
+    refused(InconclusiveError, words)
     assert find_night(str(folder))[0] == foreign
 
 

@@ -328,6 +328,8 @@ def test_a_night_ends_as_its_worst_capture_and_hides_no_other() -> None:
         (ENTRIES[4:5], True, WORSE, f"e (7 % slow). {STOPPED}"),
         (ENTRIES[:2], True, FAILED, f"b (The build broke). {STOPPED}"),
         ([], False, OPEN, "Nothing was captured."),
+        ([ENTRIES[0], replace(ENTRIES[3], outcome=Outcome.UNJUDGED)], False, OK,
+         "Nothing judged: d (On battery)."),
         (ENTRIES[5:], False, OPEN, "f (It runs)."),
     ):  # fmt: skip
         assert judge.night_outcome(entries, partial=partial) == (outcome, reason)

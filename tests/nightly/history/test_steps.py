@@ -238,6 +238,7 @@ def test_commits_connect_nights_with_the_last_one() -> None:
         ([NIGHTS[0], DIRTY], (0, 1)),
         ([NIGHTS[0], DIRTY, NIGHTS[2]], (2,)),
         ([point(0, 0.5, "c1", "c1"), point(1, 0.1, "c2", "c2")], (1,)),
+        ([point(0, 0.5, "", "c1"), point(1, 0.1, "", "c8"), NIGHTS[1]], (0, 2)),
     ):
         assert levels(series(points)).nights == connected
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -298,7 +299,7 @@ def test_a_pair_tells_each_turn_of_each_side(ready: Ready, tmp_path: Path) -> No
     parameters = {"mark": str(tmp_path / "pids"), "trick": "print"}
     with ready(parameters=parameters, reference=SLOWER) as prepared, Told() as watch:
         pairs = first, second = list(measure(prepared, watch=watch))
-        alone = replace(prepared, capture=replace(prepared.capture, together=False))
+        alone = replace(prepared, capture=replace(prepared.capture, together=False, turn=0.4))
         # Sides that do not fit together run one after the other.
         (apart,) = measure(alone, session=2, first=3, pairs=1, watch=watch, calibrate=False)
     # This process, those of the pair, and the calibration's are no others that disturb.
@@ -321,6 +322,8 @@ def test_a_pair_tells_each_turn_of_each_side(ready: Ready, tmp_path: Path) -> No
     assert all(1e5 < look.readings["calibration"] < 1e10 for look in looks[:4])
     assert all("load" in look.readings for look in looks)
     assert looks[-1].absences["calibration"] == "no fixed work was done."
+    begun, ended = (datetime.fromisoformat(look.at) for look in looks[-2:])
+    assert ended - begun >= timedelta(seconds=0.8), "one long run is of two turns"
 
 
 def test_one_without_a_reference_is_measured_by_itself(ready: Ready) -> None:
@@ -336,19 +339,16 @@ def test_one_without_a_reference_is_measured_by_itself(ready: Ready) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    ("trick", "reason"),
-    [
+def test_a_side_that_fails_is_named_and_quoted(ready: Ready) -> None:
+    for trick, reason in (
         ("crash", ": The workload failed: RuntimeError: the pool is empty"),
         ("kill", r" ended in the middle of its work, with signal SIGKILL\. .*about to be killed$"),
-    ],
-)
-def test_a_side_that_fails_is_named_and_quoted(ready: Ready, trick: str, reason: str) -> None:
-    with (
-        ready(turn=0.05, reference=None, parameters={"trick": trick}) as prepared,
-        pytest.raises(ToolError, match=f"^The candidate of short{reason}"),
     ):
-        list(measure(prepared))
+        with (
+            ready(turn=0.05, reference=None, parameters={"trick": trick}) as prepared,
+            pytest.raises(ToolError, match=f"^The candidate of short{reason}"),
+        ):
+            list(measure(prepared))
 
 
 @pytest.mark.processes

@@ -187,14 +187,15 @@ def test_a_damaged_work_tree_is_made_again(
 
 @pytest.mark.processes
 def test_a_work_tree_is_set_up_until_that_succeeds_and_no_more(
-    worktree: MakeTree, bounds: Bounds, tmp_path: Path
+    worktree: MakeTree, bounds: Bounds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("GIT_PREFIX", "of a hook")
     changing = worktree("fast", "sh", "-c", "echo x > module_of_plan.py")
     changed = r"changed files of the commit.*module_of_plan"
     with pytest.raises(ToolError, match=changed), checked_out(changing, bounds):
         pytest.fail("it was accepted")
     count, ready = tmp_path / "count", tmp_path / "ready"
-    script = f"echo x >> {count}; echo no such wheel >&2; test -e {ready} || exit 3"
+    script = f"echo x$GIT_PREFIX >> {count}; echo no such wheel >&2; test -e {ready} || exit 3"
     tree = worktree("fast", "sh", "-c", script)
     with pytest.raises(ToolError) as caught, checked_out(tree, bounds):
         pytest.fail("it was set up")

@@ -102,8 +102,9 @@ IDLE = Change(
     relative=False, reason="the interval is too wide", measured=0.05,
 )  # fmt: skip
 COUNT = Change(
-    "compiles", "count", Better.LOWER, 1.0, 1.0, Verdict.SAME, 0.0, relative=False, measured=0.0
-)
+    "compiles", "count", Better.LOWER, 1.0, 1.0, Verdict.SAME, 0.0, relative=False, measured=0.0,
+    values_before=(1.0,), values_after=(1.0, 1.0),
+)  # fmt: skip
 WINDOW = Evidence("gpu_intervals", 10, 20, "a gap")
 FINDING = Finding("idle-gaps", Severity.WARNING, "Gaps.", "Fill them.", evidence=(WINDOW,))
 COMPARED = Comparison(

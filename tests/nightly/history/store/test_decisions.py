@@ -22,7 +22,9 @@ def test_what_is_accepted_are_the_changes_of_pairs_that_count(store: Store) -> N
     share = entry_of("share", [pair_of(metric="share", candidate=3.5, reference=3.0)], [SHARE])
     decode = entry_of(pairs=[pair_of(1, 110.0), pair_of(2, 120.0), HOT])
     store.append(night_of(1, [decode, share]))
-    (accepted, difference), refused = store.accept("latest", [], " to be safe ", AT, who="ada")
+    (accepted, difference), refused = store.accept(
+        *("latest", [], " to be safe "), AT, least=2, who="ada"
+    )
     known = Accepted(night_of(1).id, "decode", "w1", AT, "to be safe", accepted.changes, "ada")
     assert accepted == known
     assert accepted.changes == {"step_p50": pytest.approx((log(1.1), log(1.2)))}

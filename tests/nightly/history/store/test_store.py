@@ -275,7 +275,7 @@ BOTH = [night_of(1, [entry_of("decode", judged=TWO), entry_of("prefill")]),
          ["decode w1 step_p50 1", "prefill w1 step_p50 1"]),
         ([night_of(1), night_of(2, machine="studio"), night_of(3, plan="weekly")], {},
          [f"decode w1 step_p50 {day}" for day in (1, 2, 3)]),
-        ([night_of(1), night_of(2, [entry_of(judged=TWO)])], {},
+        ([night_of(1, partial=True), night_of(2, [entry_of(judged=TWO)])], {},
          ["decode w1 step_p50 12", "decode w1 aaa 2"]),
         # A night that failed is a point of the work that was done then.
         ([night_of(1, **LOST), night_of(2), night_of(3, **LOST),
