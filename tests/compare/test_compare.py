@@ -363,9 +363,7 @@ def test_the_command_says_what_became_of_metrics(runs: tuple[Path, Path], tracek
     assert "--html" in ran.err
 
 
-def test_a_recording_counts_once_wherever_its_copies_lie(
-    runs: tuple[Path, Path], tracekit: Any, tmp_path: Path
-) -> None:
+def test_a_recording_counts_once(runs: tuple[Path, Path], tracekit: Any, tmp_path: Path) -> None:
     twin = tmp_path / "elsewhere" / "run"
     shutil.copytree(runs[0], twin)
     words = ["compare", runs[0], twin, "vs", runs[1]]

@@ -199,9 +199,7 @@ def test_a_folder_is_relative_to_the_history_s_or_whole_where_it_lies_elsewhere(
     assert server.place_of(NightFolder(plan.output / "n1")) == str(plan.output.resolve() / "n1")
 
 
-def test_what_is_expected_is_that_of_the_same_work_and_machine(
-    plan: NightPlan, memory: Memory
-) -> None:
+def test_what_is_expected_is_of_the_same_work_and_machine(plan: NightPlan, memory: Memory) -> None:
     night = night_of(1)
     work = work_of(DECODE, plan.file.parent)
     memory.keep(replace(night, entries=(replace(night.entries[0], work=work),)))

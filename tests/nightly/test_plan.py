@@ -269,9 +269,7 @@ def test_an_address_is_made_whole() -> None:
         history_of("sqlite:///:memory:", Path(folder))
 
 
-def test_each_key_has_its_line_or_that_of_what_would_hold_it(
-    plan_file: Path, golden: Golden
-) -> None:
+def test_each_key_has_its_line_or_that_of_what_may_hold_it(plan_file: Path, golden: Golden) -> None:
     text = (HERE / "lines.toml").read_text()
     plan_file.write_text(text)
     found = open_document(plan_file)

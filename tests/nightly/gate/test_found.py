@@ -152,9 +152,7 @@ def test_a_night_that_is_named_is_of_the_plan_that_is_named(keep: Keep, project:
     refused(UsageError, words, folder, project / "tracekit.toml")
 
 
-def test_without_a_plan_the_latest_of_a_history_must_be_clear(
-    project: Path, remember: Remember
-) -> None:
+def test_without_a_plan_the_latest_night_must_be_clear(project: Path, remember: Remember) -> None:
     (project / "tracekit.toml").unlink()
     history = remember(replace(NIGHT, machine=own_name()))
     assert find_night(history=history)[0].id == NIGHT.id

@@ -44,9 +44,7 @@ def test_a_night_s_line_has_the_change_that_says_most() -> None:
         assert found.words.split()[:2] == [each for each in (found.capture, found.metric) if each]
 
 
-def test_nights_and_series_are_the_tables_of_the_golden_file(
-    golden: Callable[[str, str], None],
-) -> None:
+def test_nights_and_series_are_the_tables_of_the_golden(golden: Callable[[str, str], None]) -> None:
     """Nights in order, missed ones among them; plan and machine where there are several."""
     failed = night_of(3, [entry_of(judged=[])], plan="other", outcome=Outcome.FAILED)
     failed = replace(failed, reason="It broke. " * 50, partial=True)
@@ -93,9 +91,7 @@ def test_times_are_read_as_people_write_them() -> None:
             time_of(text, NOW)
 
 
-def test_the_course_of_a_night_is_read_of_any_version_and_the_last_is_what_began_last(
-    tmp_path: Path,
-) -> None:
+def test_the_course_of_a_night_is_read_of_any_version_and_the_last_is_last(tmp_path: Path) -> None:
     def write(name: str, at: str, **facts: Any) -> listing.NightSummary | None:
         (tmp_path / name).mkdir(parents=True, exist_ok=True)
         document = {"id": name, "started": at, "plan": "own"} | facts

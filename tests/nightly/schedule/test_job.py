@@ -116,9 +116,7 @@ def test_each_day_has_one_due_time() -> None:
         [BERLIN, NEW_YORK, UTC, *map(ZoneInfo, ("Australia/Lord_Howe", "Pacific/Apia"))]
     ),
 )
-def test_as_many_days_have_as_many_due_times(
-    start: datetime, days: int, at: time, zone: ZoneInfo
-) -> None:
+def test_days_have_a_due_time_each(start: datetime, days: int, at: time, zone: ZoneInfo) -> None:
     found = due_times(at, start, start + timedelta(days=days), zone)
     assert abs(len(found) - days) <= 1
     assert found == sorted(set(found))

@@ -131,7 +131,7 @@ def test_what_is_no_greeting_is_an_error(pretend: Pretend, script: str, reason: 
 
 
 @pytest.mark.processes
-def test_a_real_one_is_greeted_quoted_and_ended(
+def test_a_real_one_is_greeted_and_ended(
     ready: Callable[..., Any], bounds: Bounds, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"

@@ -227,9 +227,7 @@ def test_parity_runs_until_it_holds_and_then_once_a_night(ready: Ready, pretend:
 
 
 @pytest.mark.processes
-def test_checks_run_in_the_plan_s_folder_and_failures_are_quoted(
-    ready: Ready, tmp_path: Path
-) -> None:
+def test_checks_run_in_the_plan_s_folder_and_are_quoted(ready: Ready, tmp_path: Path) -> None:
     with ready(reference=None) as prepared:
 
         def checked(*checks: tuple[str, ...], seconds: float = 60) -> str:

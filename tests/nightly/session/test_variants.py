@@ -54,9 +54,7 @@ def worktree(repository: Path) -> MakeTree:
 
 
 @pytest.mark.processes
-def test_each_side_says_what_it_is(
-    ready: Ready, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sides_say_what_runs(ready: Ready, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexport KIND=other\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
@@ -163,9 +161,7 @@ def link_elsewhere(folder: Path) -> None:
 
 
 @pytest.mark.processes
-def test_a_damaged_work_tree_is_made_again(
-    worktree: MakeTree, bounds: Bounds, repository: Path
-) -> None:
+def test_a_damaged_tree_is_made_again(worktree: MakeTree, bounds: Bounds, repository: Path) -> None:
     tree = worktree()
     damages: list[Callable[[Path], object]] = [
         lambda folder: folder.with_suffix(".json").unlink(),
@@ -225,9 +221,7 @@ def test_one_that_somebody_else_makes_is_waited_for(worktree: MakeTree, bounds: 
 
 
 @pytest.mark.processes
-def test_only_the_last_used_trees_stay(
-    repository: Path, bounds: Bounds, worktree: MakeTree
-) -> None:
+def test_the_last_used_trees_stay(repository: Path, bounds: Bounds, worktree: MakeTree) -> None:
     with ExitStack() as stack:
         used = stack.enter_context(checked_out(worktree("fast"), bounds))
         made = [worktree("fast", "true", str(number)) for number in range(KEPT + 1)]

@@ -69,9 +69,7 @@ BARE = GateReport("", "", Outcome.INCONCLUSIVE, suites=(Suite("", Outcome.INCONC
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_the_report_is_what_the_golden_file_says(
-    name: str, golden: Callable[[str, str], None]
-) -> None:
+def test_reports_are_as_in_the_golden_files(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"goldens/{name}", WRITERS[name](PLACED))
 
 

@@ -134,9 +134,7 @@ def test_verdicts_are_outcomes() -> None:
         assert verdict or case.message == "none has it"
 
 
-def test_what_a_night_and_a_comparison_become_is_in_golden_files(
-    golden: Callable[[str, str], None],
-) -> None:
+def test_what_nights_and_comparisons_become_is_in_files(golden: Callable[[str, str], None]) -> None:
     """Only what decides has an outcome; a count changes by one at least."""
     compared = of_comparison(COMPARED, {"chip": "Apple M1", "mlx": None, "cores": 8}, "paged")
     none = of_no_night("There is no night yet.", "Run one.")

@@ -340,9 +340,7 @@ def test_a_history_of_the_version_before_answers_as_it_did(old: str) -> None:
         assert found == msgspec.json.decode((KEPT / "answers.json").read_bytes())
 
 
-def test_nothing_of_the_version_before_is_left_and_numbers_go_on_from_where_they_were(
-    old: str,
-) -> None:
+def test_nothing_of_the_version_before_is_left_and_numbers_go_on_from_theirs(old: str) -> None:
     with Store.open(old) as store:
         with store.database.reading() as connection:
             names = set(connection.dialect.get_table_names(connection))

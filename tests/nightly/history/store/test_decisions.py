@@ -96,9 +96,7 @@ def test_what_cannot_be_accepted_is_refused(
         (entry_of(judged=()), "no pair that counts"),
     ],
 )
-def test_a_capture_of_which_nothing_can_be_expected_is_refused(
-    sqlite_store: Store, entry: Entry, words: str
-) -> None:
+def test_captures_of_no_change_are_refused(sqlite_store: Store, entry: Entry, words: str) -> None:
     sqlite_store.append(night_of(2, [entry, entry_of("prefill")]))
     accepted, (refused,) = sqlite_store.accept("latest", [], "fine")
     assert [baseline.capture for baseline in accepted] == ["prefill"]
@@ -108,9 +106,7 @@ def test_a_capture_of_which_nothing_can_be_expected_is_refused(
     assert len(sqlite_store.acceptances()) == 1, "all that is named, or nothing"
 
 
-def test_the_last_one_holds_for_its_machine_capture_and_work_until_it_is_revoked(
-    store: Store,
-) -> None:
+def test_the_last_one_holds_for_its_machine_capture_and_work_until_revoked(store: Store) -> None:
     store.append(night_of(3, machine="studio"))
     for day in (1, 2):
         store.append(night_of(day))

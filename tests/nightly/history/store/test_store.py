@@ -171,9 +171,7 @@ SHARED = [HealthCheck.function_scoped_fixture]
     number=st.floats(allow_nan=False, allow_infinity=False),
 )
 @settings(deadline=None, max_examples=30, suppress_health_check=SHARED)
-def test_any_words_and_numbers_come_back_as_they_were(
-    sqlite_store: Store, words: str, number: float
-) -> None:
+def test_words_and_numbers_come_back_alike(sqlite_store: Store, words: str, number: float) -> None:
     pair = replace(pair_of(), candidate={words: (number,)}, reference={})
     entry = entry_of(words, [pair], [judged_of(words, reason=words)], reason=words)
     night = night_of(1, [entry], environment={words: number}, reason=words, id=uuid4().hex)
@@ -327,9 +325,7 @@ def test_a_night_whose_process_was_killed_failed_unless_it_had_found_a_regressio
 
 
 @pytest.mark.processes
-def test_a_history_that_is_removed_or_a_disk_that_is_full_while_a_night_runs(
-    played: Played,
-) -> None:
+def test_a_history_that_is_removed_or_a_disk_that_is_full_as_a_night_runs(played: Played) -> None:
     """Nothing measured is lost: what was written last stays whole, and the next night adds it."""
     played.begin('revision = "FIRST"')
     file = played.top / "nights" / "history.db"
