@@ -327,9 +327,7 @@ def test_runs_are_read_from_folders_and_results(runs: tuple[Path, Path], tmp_pat
         read_samples([tmp_path / "nothing"])
 
 
-def test_names_of_all_runs_are_left_out_the_longest_first_and_ours_where_they_are_no_words(
-    runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_names_are_left_out(runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "metal")
     for run, name in zip(runs, ("Ada", "Ada Air"), strict=True):
         toc = Recording(run).toc_file
@@ -376,9 +374,7 @@ def test_a_recording_counts_once(runs: tuple[Path, Path], tracekit: Any, tmp_pat
     assert "Both sides have the same recording: run." in itself.err
 
 
-def test_as_json_it_is_a_document_and_a_page_where_it_is_asked_for(
-    runs: tuple[Path, Path], tracekit: Any, tmp_path: Path
-) -> None:
+def test_json_and_page_are_written(runs: tuple[Path, Path], tracekit: Any, tmp_path: Path) -> None:
     page = tmp_path / "compared.html"
     ran = tracekit("compare", *runs, "--json", "--html", page)
     assert page.read_text().startswith("<!doctype html>")

@@ -194,10 +194,11 @@ def test_what_decides(plan_of: Plan) -> None:
 
 
 def test_a_metric_may_be_one_s_own_usual_or_dropped(plan_of: Plan) -> None:
-    own = 'cache_hits = { threshold = 0.1, better = "higher" }'
+    own = 'encoder_count.better = "lower", cache_hits = { threshold = 0.1, better = "higher" }'
     text = f"metrics = {{ {own}, step_p99 = true, memory_peak = false }}"
     (capture,) = plan_of(REFERENCE + text).captures
-    assert capture.metrics[:2] == (
+    assert capture.metrics[:3] == (
+        Gated("encoder_count", 1.0, "difference", "lower"),
         Gated("cache_hits", 0.1, "ratio", "higher"), Gated("step_p99", 0.03, "ratio"),
     )  # fmt: skip
     assert "memory_peak" not in [metric.metric for metric in capture.metrics]
@@ -341,9 +342,7 @@ def test_a_missing_file_is_told_with_a_plan_to_paste(plan_of: Plan, plan_file: P
     assert plan_of(refusal.value.hint.partition(":\n")[2]).captures[0].workload == "paged"
 
 
-def test_what_is_searched_for_a_workload_is_so_no_longer_and_what_that_adds_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_leaves_what_others_add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".git").mkdir()
     monkeypatch.setattr(sys, "path", ["/before"])
     with searched(Reference(revision="v1"), tmp_path):

@@ -105,6 +105,7 @@ def night(at: int, *entries: Entry) -> Night:
 
 
 LAST, LOSSES = entry(3, 0.02), [0.02] * 3
+INTERRUPTED = replace(LAST, outcome=Outcome.INCONCLUSIVE)
 OWN = replace(LAST.candidate, parameters={"batch": 8, "kind": "a b"})
 OFF = entry(4, 0.0, Outcome.REGRESSION)
 ACCEPTED = Accepted("n3", "decode", "d1", "", "it was meant")
@@ -112,7 +113,7 @@ ENDINGS: dict[str, tuple[list[float], Entry, dict[str, Any]]] = {
     "losses that add up": (LOSSES, LAST, {}),
     "with parameters and workloads": (LOSSES, replace(LAST, candidate=OWN), {"own": Path("own")}),
     "of files that are in no commit": (LOSSES, entry(3, 0.02, commit="c4-dirty"), {}),
-    "interrupted": (LOSSES, replace(LAST, reason="Half. It was interrupted."), {}),
+    "interrupted": (LOSSES, replace(INTERRUPTED, reason="Half. It was interrupted."), {}),
     "failed after it was judged": (LOSSES, replace(LAST, outcome=Outcome.FAILED), {}),
     "came tonight": ([0.0] * 3, entry(3, 0.05, Outcome.REGRESSION), {}),
     "came the night before": ([0.0] * 3 + [0.05], OFF, {"own": Path("own")}),

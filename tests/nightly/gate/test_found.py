@@ -82,9 +82,7 @@ def refused(kind: type[TracekitError], words: str, *asked: Any, **more: Any) -> 
         find_night(*asked, **more)
 
 
-def test_a_night_is_named_by_its_folder_its_id_or_the_beginning_of_that(
-    keep: Keep, project: Path, remember: Remember
-) -> None:
+def test_a_night_is_named_by_folder_or_id(keep: Keep, project: Path, remember: Remember) -> None:
     folder = keep(id=EARLIER)
     later = replace(NIGHT, id=LATER, started="2026-11-20T02:31:00+00:00")
     history = remember(replace(NIGHT, id=EARLIER), later)

@@ -282,7 +282,7 @@ def test_a_finding_fails_where_all_traces_have_it_and_no_reference() -> None:
 
 FINE, SLOW, UNSURE = judged(OK, "fine."), judged(WORSE, "slow."), judged(OPEN, "unsure.")
 UNGATED = judged(None, gated=False)
-BAD = tuple(paired([0.0] * 3, contaminated=["load", "on battery.", "on battery."]))
+BAD = tuple(paired([0.0] * 4, contaminated=["heat", "on battery."] * 2))
 TWICE = entry(FINE, findings=(replace(CHURN, traces=2, of=2),), sessions=2)
 UNTRACED = replace(entry(FINE), pairs=tuple(paired([0.0] * 6)))
 NO_TRACE = "No trace counts, so pipeline-churn, bubbles could find nothing."

@@ -64,9 +64,9 @@ def test_a_step_is_dated_and_measured() -> None:
     (step,) = steps([20.0, 20.0, 20.0, 30.0, 30.0, 30.0])
     assert (step.index, step.change) == (3, pytest.approx(0.5))
     assert (step.low, step.high) == (None, None), "three nights a side have no interval"
-    (step,) = steps([*level(20, 10), 20.5, *level(21, 10)])
-    assert step.index in {10, 11}
-    assert (step.earliest, step.latest) == (10, 11), "a night in between leaves the date open"
+    (step,) = steps([None, *level(20, 10), 20.5, *level(21, 10)])
+    assert step.index in {11, 12}
+    assert (step.earliest, step.latest) == (11, 12), "a night in between leaves the date open"
 
 
 GAPS = [*odd(level(20, 20), n3=math.nan), math.nan, math.inf, 0.0, -3.0, *level(22, 5)]

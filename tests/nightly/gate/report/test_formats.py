@@ -172,6 +172,7 @@ def test_a_terminal_gets_the_verdict_in_a_line_and_a_case_is_a_sentence() -> Non
     assert words.verdict(REPORT) == words.heading(REPORT)
     assert words.verdict(replace(REPORT, reason="Too long. " * 20)) == "Failed: serve"
     assert words.verdict(GateReport("t", "s", Outcome.OK)) == "OK"
+    assert words.titled(Suite("night", Outcome.FAILED)) == "night"
     told = Case("a", "m", "metric", Outcome.OK, "it is so")
     failed = Case("a", CAPTURE, "capture", Outcome.FAILED, "no GPU")
     found = [words.sentences(each) for each in (told, replace(told, message=""), failed)]

@@ -82,6 +82,10 @@ def test_a_finding_decides_where_the_plan_says_so() -> None:
         night = replace(NIGHT, entries=(replace(DECODE, findings=(found,)),))
         (case,) = [each for each in of_night(night, PLAN).cases if each.kind == "finding"]
         assert case.outcome is None, (rule, traces, reference)
+    doubtful = of_night(
+        replace(NIGHT, entries=(replace(DECODE, outcome=Outcome.INCONCLUSIVE),)), PLAN
+    )
+    assert [case.outcome for case in doubtful.cases if case.kind == "finding"] == [None]
 
 
 def test_links_name_no_folders_of_a_person_and_times_that_are_none_are_left_out() -> None:
