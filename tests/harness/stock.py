@@ -1,6 +1,6 @@
 """A program without marks, as Metal System Trace records it: literal tables, times in µs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -122,7 +122,22 @@ class Stock:
 
     def analyzed(self, **provenance: Any) -> Result:
         known = Provenance(recorder="xctrace", targets=(Process(PID, "python3"),))
-        return analyze(self.tables(), replace(known, **provenance))
+        return analyze(in_company(self.tables()), replace(known, **provenance))
+
+
+def in_company(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Let another process do all but work on the GPU a moment later, and give rows in no order."""
+    made = dict(tables)
+    for name, own in tables.items():
+        if "target" in own and name not in {"gpu_intervals", "gpu_performance_states"}:
+            moment = "time" if "time" in own else "start"
+            others = {moment: own[moment] + 12_345, "target": False, "process": "other", "pid": 420}
+            if "command_buffer" in own:
+                others["command_buffer"] = own["command_buffer"] + 100_000
+            theirs = own.assign(**{key: value for key, value in others.items() if key in own})
+            made[name] = pd.concat([own, theirs]).astype({"target": bool})
+        made[name] = made[name].sample(frac=1, random_state=1, ignore_index=True)
+    return made
 
 
 def warnings(result: Result) -> list[Finding]:
