@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stock import TYPES
+from stock import TYPES, in_company
 from tracekit.analysis.given import Given
 from tracekit.analysis.inject import inject
 from tracekit.analysis.metrics import METRICS
@@ -179,12 +179,15 @@ def judged(
     provenance: Provenance = UNKNOWN,
     **tables: Any,
 ) -> list[Finding]:
-    """Let a rule judge tables by name, those that the analysis makes of them included."""
+    """Let a rule judge tables by name, and those that the analysis makes of them.
+
+    Another process does in them what the target does; so it is with `measured`.
+    """
     if "steps" in tables and "phases" not in tables:
         steps = tables["steps"]
         steady = ("steady", steps["start"].min(), steps["duration"].sum())
         tables["phases"] = named(steady, unit=1, clock="host")
-    there = given(provenance, known=known, **tables)
+    there = given(provenance, known=known, **in_company(tables))
     return list(inject(RULES[rule].judge, there, limits))
 
 
@@ -192,4 +195,5 @@ def measured(
     metric: str, *, known: bool = True, provenance: Provenance = UNKNOWN, **tables: Any
 ) -> Any:
     """Measure a metric of tables by name; raise Unavailable where it cannot be known."""
-    return inject(METRICS[metric].measure, given(provenance, known=known, **tables))
+    there = given(provenance, known=known, **in_company(tables))
+    return inject(METRICS[metric].measure, there)

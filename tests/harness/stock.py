@@ -20,6 +20,7 @@ TYPES = {
     **dict.fromkeys(("event", "label", "process", "clock", "channel", "state", "name"), "string"),
     **dict.fromkeys(("leaf", "type", "device", "subsystem", "category", "track"), "string"),
 }
+_SHARED = {"gpu_intervals", "gpu_performance_states", "steps"}
 Rows = list[dict[str, Any]]
 WIRE = "Wire  {size} MiB   System Memory  ( Success ) ( python3 0x1 (python3, pid: 4711) )"
 
@@ -122,21 +123,23 @@ class Stock:
 
     def analyzed(self, **provenance: Any) -> Result:
         known = Provenance(recorder="xctrace", targets=(Process(PID, "python3"),))
-        return analyze(in_company(self.tables()), replace(known, **provenance))
+        rows = in_company(self.tables())
+        mixed = {name: own.sample(frac=1, random_state=1) for name, own in rows.items()}
+        return analyze(mixed, replace(known, **provenance))
 
 
-def in_company(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Let another process do all but work on the GPU a moment later, and give rows in no order."""
+def in_company(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Let another process do all that the target does, but for work on the GPU, a moment later."""
     made = dict(tables)
     for name, own in tables.items():
-        if "target" in own and name not in {"gpu_intervals", "gpu_performance_states"}:
+        if name not in _SHARED and isinstance(own, pd.DataFrame) and "target" in own:
             moment = "time" if "time" in own else "start"
             others = {moment: own[moment] + 12_345, "target": False, "process": "other", "pid": 420}
             if "command_buffer" in own:
                 others["command_buffer"] = own["command_buffer"] + 100_000
             theirs = own.assign(**{key: value for key, value in others.items() if key in own})
-            made[name] = pd.concat([own, theirs]).astype({"target": bool})
-        made[name] = made[name].sample(frac=1, random_state=1, ignore_index=True)
+            every = pd.concat([own, theirs]).astype({"target": bool})
+            made[name] = every.sort_values(moment, kind="stable", ignore_index=True)
     return made
 
 
