@@ -38,9 +38,8 @@ OTHER = '"PerformanceStatistics" = {"Device Utilization %"=70,"In use system mem
 STRANGE = '"PerformanceStatistics" = {"GPU Busy %"=7,"Commands"=12}'
 
 
-@pytest.mark.parametrize(
-    ("text", "values", "remark"),
-    [
+def test_ioreg_tells_what_its_chip_does() -> None:
+    for text, values, remark in (
         (
             M2,
             {
@@ -52,14 +51,10 @@ STRANGE = '"PerformanceStatistics" = {"GPU Busy %"=7,"Commands"=12}'
         (M2 + OTHER, {"gpu_active": (0.7, "ratio"), "gpu_memory": (1, "bytes")}, ""),  # the busiest
         (STRANGE, {}, "none of the statistics is known; there are: Commands, GPU Busy %."),
         ("", {}, "no accelerator has PerformanceStatistics."),
-    ],
-)  # fmt: skip
-def test_ioreg_tells_what_its_chip_does(
-    text: str, values: dict[str, tuple[float, str]], remark: str
-) -> None:
-    taken = read_ioreg(text)
-    assert known(taken) == values
-    assert taken.remarks == ((f"ioreg: {remark}",) if remark else ())
+    ):  # fmt: skip
+        taken = read_ioreg(text)
+        assert known(taken) == values
+        assert taken.remarks == ((f"ioreg: {remark}",) if remark else ())
 
 
 MACMON = {
@@ -88,22 +83,17 @@ def older(usage: Any) -> dict[str, Any]:
     return {"gpu_freq_mhz": None, "gpu_active_ratio": None, "gpu_usage": usage}
 
 
-@pytest.mark.parametrize(
-    ("changes", "lacking"),
-    [
+def test_what_is_not_there_or_no_number_costs_only_itself() -> None:
+    for changes, lacking in (
         *(({"gpu_power": value}, "gpu_power") for value in ("17 W", True, [17.25])),
         ({"temp": None}, "temp/gpu_temp_avg, temp/cpu_temp_avg"),
         (older(["fast", 0.5]), "gpu_freq_mhz"),
         (older([461]), "gpu_freq_mhz, gpu_active_ratio"),
         (older(461), "gpu_freq_mhz, gpu_active_ratio"),
-    ],
-)
-def test_what_is_not_there_or_no_number_costs_only_itself(
-    changes: dict[str, Any], lacking: str
-) -> None:
-    taken = macmon(**changes)
-    assert taken.remarks == (f"macmon: there is no number at {lacking}.",)
-    assert len(taken.readings) == 8 - lacking.count(",") - 1
+    ):
+        taken = macmon(**changes)
+        assert taken.remarks == (f"macmon: there is no number at {lacking}.",)
+        assert len(taken.readings) == 8 - lacking.count(",") - 1
 
 
 @pytest.mark.parametrize("text", [b"error: no Apple silicon\n", b"[1, 2]\n", b'{"gpu', b"\n"])
@@ -126,9 +116,8 @@ POWERMETRICS = {
 NO_POWER = {"gpu_power": None}
 
 
-@pytest.mark.parametrize(
-    ("changes", "changed", "lacking"),
-    [
+def test_a_document_of_powermetrics_is_read_in_base_units() -> None:
+    for changes, changed, lacking in (
         ({}, {}, ""),
         ({"gpu": {**GPU, "freq_hz": 4e8}}, {"gpu_clock": (4e8, "Hz")}, ""),  # can only be hertz
         ({"gpu": {**GPU, "freq_hz": 99_999}}, {"gpu_clock": (99_999e6, "Hz")}, ""),
@@ -138,32 +127,26 @@ NO_POWER = {"gpu_power": None}
         ({"processor": {**ENERGY, "gpu_energy": 3}, "elapsed_ns": 0}, NO_POWER, "gpu_power"),
         ({"thermal_pressure": "Toasty"}, {"thermal_pressure": None}, "pressure"),
         ({"thermal_pressure": "Heavy"}, {"thermal_pressure": (3.0, "level")}, ""),
-    ],
-)  # fmt: skip
-def test_a_document_of_powermetrics_is_read_in_base_units(
-    changes: dict[str, Any], changed: dict[str, Any], lacking: str
-) -> None:
-    taken = read_powermetrics(plistlib.dumps({**DOCUMENT, **changes}).strip())
-    expected = {name: value for name, value in {**POWERMETRICS, **changed}.items() if value}
-    assert known(taken) == expected
-    said = (f"powermetrics: there is no number at {lacking}.",) if lacking else ()
-    assert taken.remarks == said
+    ):  # fmt: skip
+        taken = read_powermetrics(plistlib.dumps({**DOCUMENT, **changes}).strip())
+        expected = {name: value for name, value in {**POWERMETRICS, **changed}.items() if value}
+        assert known(taken) == expected
+        said = (f"powermetrics: there is no number at {lacking}.",) if lacking else ()
+        assert taken.remarks == said
 
 
-@pytest.mark.parametrize(
-    ("content", "remark"),
-    [
+def test_a_document_cut_short_or_empty_is_a_remark() -> None:
+    for content, remark in (
         *((plistlib.dumps(DOCUMENT)[:cut], "is no property list") for cut in (40, 200, 500)),
         (plistlib.dumps([1]), "holds no dictionary"),
         (plistlib.dumps({}), "at clock, active, gpu_power, cpu_power, processor/combined_power"),
-    ],
-)
-def test_a_document_cut_short_or_empty_is_a_remark(content: bytes, remark: str) -> None:
-    taken = read_powermetrics(content)
-    assert taken.readings == ()
-    assert remark in taken.remarks[0]
+    ):
+        taken = read_powermetrics(content)
+        assert taken.readings == ()
+        assert remark in taken.remarks[0]
 
 
+ONE = {"powermetrics": "/bin/powermetrics"}
 WARM = Taken((Reading("cpu_temperature", 51.0, "°C"),))
 
 
@@ -175,13 +158,13 @@ def linux(sensors: Taken) -> Machine:
     return Machine("Linux", {}.get, root=False, sensors=lambda: sensors)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "machine", "monitor", "why"),
-    [
+def test_a_monitor_is_chosen_and_another_in_its_place_is_named() -> None:
+    for wanted, machine, monitor, why in (
         ("auto", a_mac("macmon", "powermetrics"), "macmon", ""),
         ("auto", a_mac("powermetrics", root=True), "ioreg", ""),
         ("auto", linux(WARM), "psutil", ""),
         ("auto", linux(Taken()), "", ""),
+        ("auto", Machine("Linux", ONE.get, root=True, sensors=Taken), "", ""),
         ("off", a_mac("macmon"), "", ""),
         ("powermetrics", a_mac("macmon", "powermetrics", root=True), "powermetrics", ""),
         ("powermetrics", a_mac("macmon", "powermetrics"), "macmon", "powermetrics needs root, wh"),
@@ -189,16 +172,12 @@ def linux(sensors: Taken) -> Machine:
         ("macmon", a_mac("powermetrics"), "ioreg", "macmon is not on the PATH; "),
         ("macmon", linux(Taken()), "", "macmon is not on the PATH; nothing is read instead."),
         ("ioreg", linux(WARM), "psutil", "ioreg tells of GPUs on macOS only; psutil is read inst"),
-    ],
-)
-def test_a_monitor_is_chosen_and_another_in_its_place_is_named(
-    wanted: str, machine: Machine, monitor: str, why: str
-) -> None:
-    taken, said = choose(wanted, machine, 10)
-    assert (taken.name if taken else "") == monitor
-    assert said.startswith(why)
-    assert said.endswith(f"{monitor or 'nothing'} is read instead." if why else "")
-    assert bool(said) is bool(why)
+    ):
+        taken, said = choose(wanted, machine, 10)
+        assert (taken.name if taken else "") == monitor, (wanted, machine)
+        assert said.startswith(why)
+        assert said.endswith(f"{monitor or 'nothing'} is read instead." if why else "")
+        assert bool(said) is bool(why)
 
 
 def test_a_stream_is_bounded_by_the_recordings_length_and_ioreg_need_print_no_text() -> None:

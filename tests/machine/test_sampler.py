@@ -4,6 +4,7 @@ import plistlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -121,8 +122,10 @@ def test_what_cannot_be_started_or_written_disturbs_nobody(tmp_path: Path, file:
 def test_sensors_are_looked_at_again_and_again(file: Path) -> None:
     taken = (Taken((Reading("cpu_temperature", float(heat), "°C"),)) for heat in range(40, 1000))
     machine = Machine("Linux", {}.get, root=False, sensors=lambda: next(taken))
-    with beside("auto", file, 10, machine) as reported:
+    with pytest.raises(KeyError), beside("auto", file, 10, machine) as reported:  # noqa: PT012
         until(lambda: len(fold(file).gauges) >= 2)
+        raise KeyError
+    assert "telemetry" not in {thread.name for thread in threading.enumerate()}
     assert reported.remarks == ()
     first, second = fold(file).gauges[:2]
     assert (first.source, first.unit) == ("psutil", "°C")
@@ -176,26 +179,21 @@ TOTAL                              6.4G     5.0G    13.5M     5.0G       0K     
 UNSAID = SUMMARY.replace("Physical", "Other")
 
 
-@pytest.mark.parametrize(
-    ("text", "footprint", "accelerator"),
-    [
+def test_the_footprint_and_what_the_gpus_regions_have_resident_are_read() -> None:
+    asked: list[tuple[str, ...]] = []
+    for text, footprint, accelerator in (
         (SUMMARY, 5 * 2**30, round(4.5 * 2**30) + 64 * 2**10),
         (UNSAID.replace("VIRTUAL RESIDENT", "RESIDENT VIRTUAL"), None, None),
         ("REGION TYPE    PAGES   COUNT\nIOAccelerator  128     3\n", None, None),
         ("  VIRTUAL RESIDENT\nREGION TYPE PAGES PAGES COUNT\nIOAccelerator 9 6 3\n", None, None),
         (UNSAID.replace("IOAcc", "Acc"), None, None),
         ("vmmap: no such process\n", None, None),
-    ],
-)
-def test_the_footprint_and_what_the_gpus_regions_have_resident_are_read(
-    text: str, footprint: int | None, accelerator: int | None
-) -> None:
-    asked: list[tuple[str, ...]] = []
+    ):
 
-    def answer(command: tuple[str, ...], _: float) -> bytes:
-        asked.append(command)
-        return text.encode()
+        def answer(command: tuple[str, ...], _: float, text: str = text) -> bytes:
+            asked.append(command)
+            return text.encode()
 
-    found = read_vmmap(4711, Machine("Darwin", answer=answer))
-    assert found == {"footprint": footprint, "accelerator": accelerator}
-    assert asked == [("/usr/bin/vmmap", "-summary", "4711")]
+        found = read_vmmap(4711, Machine("Darwin", answer=answer))
+        assert found == {"footprint": footprint, "accelerator": accelerator}
+        assert asked.pop() == ("/usr/bin/vmmap", "-summary", "4711")

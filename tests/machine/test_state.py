@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +46,7 @@ def test_slow_calibration_is_compared_with_the_fastest_of_the_session() -> None:
 
 def test_states_that_are_in_what_was_seen_count_once() -> None:
     before, after = state(calibration=100), state(calibration=130)
-    earlier = [state(calibration=99), state(calibration=130)]
+    earlier = [state(calibration=110), state(calibration=130)]
     alone = contaminated(before, after, earlier, StateLimits())
     assert contaminated(before, after, [*earlier, before, after], StateLimits()) == alone != ()
 
@@ -60,9 +59,8 @@ def test_a_low_clock_is_held_against_the_highest_of_the_session() -> None:
     assert not judge(state(), state(gpu_clock=1.35e9), *seen, clock=0.05)
 
 
-@pytest.mark.parametrize(
-    ("readings", "limits", "reason"),
-    [
+def test_each_reason_has_its_numbers_and_its_limit() -> None:
+    for readings, limits, reason in (
         ({"load": 0.62}, {"load": 0.5}, "had 62.0 % of the cores' time; at most 50.0 %"),
         ({"gpu_others": 0.08}, {"gpu_others": 0.05}, "had 8.0 % of the GPU's time; at most 5.0 %"),
         ({"memory_free": 700 << 20}, {"memory_free": 1 << 30}, "700 MiB of memory were free; at"),
@@ -72,16 +70,11 @@ def test_a_low_clock_is_held_against_the_highest_of_the_session() -> None:
         ({"thermal_pressure": 2}, {"thermal_pressure": 0}, "was Moderate; at most Nominal is"),
         ({"thermal_pressure": 17}, {"thermal_pressure": 1}, "was 17; at most Light is allowed."),
         ({"low_power": 1}, {"low_power": False}, "it was in a low power mode."),
-    ],
-)
-def test_each_reason_has_its_numbers_and_its_limit(
-    readings: dict[str, float], limits: dict[str, float | None], reason: str
-) -> None:
-    tired = state(**readings)
-    for pair in ((QUIET, tired), (tired, QUIET), (tired, tired)):
-        [said] = judge(*pair, **limits)
-        assert reason in said
-    assert not judge(tired, tired)
+    ):
+        tired = state(**readings)
+        for pair in ((QUIET, tired), (tired, QUIET), (tired, tired)):
+            assert [reason in said for said in judge(*pair, **limits)] == [True], reason
+        assert not judge(tired, tired)
 
 
 def test_a_limit_is_met_at_the_limit_and_nothing_is_where_nobody_looked() -> None:

@@ -37,9 +37,8 @@ def test_samples_are_given_out_once_and_the_last_one_holds_for_a_while() -> None
     assert samples.since_asked(0.0) == []
 
 
-@pytest.mark.parametrize(
-    ("samples", "readings", "why"),
-    [
+def test_what_a_monitor_said_is_one_reading_a_name() -> None:
+    for samples, readings, why in (
         (  # the median of the samples in which the GPU worked
             [
                 {"gpu_clock": 4e8, "gpu_active": 0.02},
@@ -58,16 +57,12 @@ def test_samples_are_given_out_once_and_the_last_one_holds_for_a_while() -> None
             [{"gpu_clock": 4e8, "gpu_active": 0.49}],
             {"gpu_active": 0.49}, "the GPU had too little to do as m looked.",
         ),
-    ],
-)  # fmt: skip
-def test_what_a_monitor_said_is_one_reading_a_name(
-    samples: list[dict[str, float]], readings: dict[str, float], why: str
-) -> None:
-    known = summary(samples, "m")
-    assert known.readings == readings
-    assert known.absences == ({"gpu_clock": why} if why else {})
-    no_monitor = {"gpu_clock": "no monitor that tells it can be read here."}
-    assert summary(samples, "").absences == no_monitor
+    ):  # fmt: skip
+        known = summary(samples, "m")
+        assert known.readings == readings
+        assert known.absences == ({"gpu_clock": why} if why else {})
+        no_monitor = {"gpu_clock": "no monitor that tells it can be read here."}
+        assert summary(samples, "").absences == no_monitor
 
 
 class Mac:
@@ -132,6 +127,8 @@ def test_a_mac_with_macmon_tells_everything_and_an_interrupt_leaves_no_monitor(
     assert (known["memory_free"], known["mains"], known["battery"]) == (8 << 30, 1, 1)
     assert (known["thermal_pressure"], known["low_power"]) == (2, 0)
     assert known["gpu_temperature"] == 36.25
+    look(machine=mac.machine())  # of which a monitor that is forgotten prints an end
+    assert (tmp_path / "arguments").read_text() == "pipe -s 7205 -i 500"
 
 
 def test_the_look_after_is_of_all_the_time_since_unless_nobody_knows_who_ours_were(
