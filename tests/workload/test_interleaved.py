@@ -53,6 +53,7 @@ def naps(seconds: float = 0.001, trick: str = "") -> Step:
     counted.update(steps=0, begun=0)
     names.clear()
     print("prepared")
+    names.update(["prepared"])
 
     def wait(_):
         counted["steps"] += 1
@@ -77,13 +78,13 @@ def naps(seconds: float = 0.001, trick: str = "") -> Step:
         tell=tell if trick == "idle" else None,
         exhausted=lambda: trick == "exhausted" and counted["steps"] >= 7,
         finish=lambda: dict(counted),
+        leave=lambda: print("left"),
     )
 """
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
+def test_what_is_said_comes_across() -> None:
+    for said in (
         ChildRequest(prepare=Prepare("paged", Path("/own"), {"batch": 2, "kernel": None}, 7)),
         ChildRequest(steps=RunSteps(0.5, 9, 0.01)),
         ChildRequest(calibration=Calibrate("gpu", mlx=True)),
@@ -94,24 +95,19 @@ def naps(seconds: float = 0.001, trick: str = "") -> Step:
         Answer(calibration=Calibrated(123, 4)),
         Answer(finished=Finished({"error": Measured(None, "ratio", "lower", "nobody looked")})),
         Answer(failed=Failed("it broke", "fix it", 2)),
-    ],
-)
-def test_what_is_said_comes_across(said: ChildRequest | Answer) -> None:
-    line = line_of(said)
-    assert (line[-1:], line.count(b"\n"), len(json.loads(line))) == (b"\n", 1, 1)
-    assert (request_of if isinstance(said, ChildRequest) else answer_of)(line) == said
+    ):
+        line = line_of(said)
+        assert (line[-1:], line.count(b"\n"), len(json.loads(line))) == (b"\n", 1, 1)
+        assert (request_of if isinstance(said, ChildRequest) else answer_of)(line) == said
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_what_is_no_request_is_refused(subtests: pytest.Subtests) -> None:
+    for line in (
         *(b"", b"{", b"[]", b"{}", b"\xff", b'{"dance":{}}', b'{"steps":{}}', b'{"steps":null}'),
         *(b'{"steps":{"seconds":"x"}}', b'{"finish":{},"calibration":{}}'),
-    ],
-)
-def test_what_is_no_request_is_refused(line: bytes) -> None:
-    with pytest.raises(InputError, match="What was asked is"):
-        request_of(line)
+    ):
+        with subtests.test(line), pytest.raises(InputError, match="What was asked is"):
+            request_of(line)
 
 
 def test_what_is_no_answer_is_refused() -> None:
@@ -261,7 +257,7 @@ def test_a_whole_life(child: Line, workloads: Path) -> None:
     assert len(child.ask(ChildRequest(steps=RunSteps(0.0))).steps.times) == 5
     assert child.ask(ChildRequest(calibration=Calibrate(seconds=0.0))).calibration.nanoseconds > 0
     assert child.ask(ChildRequest(finish=Finish())).finished.results["depth"].value == 0.25
-    assert child.end() == (0, "prepared\n")
+    assert child.end() == (0, "prepared\nleft\n")
 
 
 @processes

@@ -1,3 +1,4 @@
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,7 +60,8 @@ def test_marks_become_a_report(journal: Journal) -> None:
 
 def test_an_open_phase_ends_with_its_last_step_and_not_before_it_began(journal: Journal) -> None:
     journal.write("phase", name="warm-up", start=1)
-    journal.write("step", phase="warm-up", start=1, submitted=2, completed=3)
+    for start in (0, 1):
+        journal.write("step", phase="warm-up", start=start, submitted=2, completed=start + 2)
     assert fold(journal.path).phases == (Phase("warm-up", 1, 3),)
     journal.write("phase", name="steady", start=5)
     report = fold(journal.path)
@@ -91,16 +93,13 @@ def test_cut_anywhere_every_whole_line_counts(journal: Journal) -> None:
         assert report.unreadable <= 1
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_what_cannot_be_understood_is_counted(journal: Journal) -> None:
+    for line in (
         *(b"{", b"[1]", b"\xff\xfe\x00", b'{"mark":"end"}', b'{"mark":"about","pid":"many"}'),
         *(b'{"mark":"step","phase":"steady"}', b'{"mark":"phase","name":7,"start":1}'),
-    ],
-)
-def test_what_cannot_be_understood_is_counted(journal: Journal, line: bytes) -> None:
-    journal.path.write_bytes(b'{"mark":"about","workload":"gemm"}\n' + line + b"\n")
-    assert fold(journal.path) == WorkloadReport(workload="gemm", unreadable=1)
+    ):
+        journal.path.write_bytes(b'{"mark":"about","workload":"gemm"}\n' + line + b"\n")
+        assert fold(journal.path) == WorkloadReport(workload="gemm", unreadable=1), line
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -111,3 +110,13 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="No space left on device"):
         journal.write("phase", name="steady", start=1)
     journal.close()
+
+
+def test_a_line_that_the_disk_takes_in_part_is_told(journal: Journal) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))
+    try:
+        with pytest.raises(RecordingError, match="the disk is full"):
+            journal.write("phase", name="steady", start=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)

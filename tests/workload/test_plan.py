@@ -7,9 +7,9 @@ from threading import Barrier
 
 import pytest
 
-from tracekit.base.errors import UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Provenance
-from tracekit.workload.plan import Plan, check, claimed, require_place, seconds
+from tracekit.workload.plan import Plan, check, claimed, kept_unless_misused, require_place, seconds
 
 
 def test_time_limits_are_read_with_their_units() -> None:
@@ -31,6 +31,18 @@ def test_each_run_gets_a_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     made = {claimed(None, "paged", Provenance()).folder for _ in range(3)}
     assert [folder.parts[:2] for folder in made] == [("bench", "traces")] * 3
     assert all(folder.is_dir() for folder in made)
+
+
+def test_what_is_read_is_no_output_and_a_refused_run_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is read, so it is not written"):
+        claimed(tmp_path, "paged", Provenance(), [tmp_path / "other", tmp_path])
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    recording = claimed(tmp_path / "run", "paged", Provenance())
+    (recording.folder / "link").symlink_to(tmp_path / "mine")
+    with pytest.raises(ToolError), kept_unless_misused(recording, ToolError):
+        raise ToolError("No.")
+    assert [path.name for path in tmp_path.rglob("*")] == ["mine", "file"]
 
 
 def test_a_claim_is_whole_from_its_first_moment(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, get_args, get_origin
 
 import pytest
 
@@ -74,9 +74,8 @@ def test_a_file_is_a_workload_and_values_become_the_functions_own_types(gemm: Wo
     assert isinstance(bound["scale"], float)
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence", "hint"),
-    [
+def test_a_bad_value_is_one_sentence(gemm: Workload, subtests: pytest.Subtests) -> None:
+    for given, sentence, hint in (
         ({}, "needs --rows", ""),
         ({"rows": 1, "row": 2}, "no parameter 'row'", "mean rows"),
         ({"rows": 1, "zzz": 2}, "no parameter 'zzz'", "It has: rows"),
@@ -86,15 +85,12 @@ def test_a_file_is_a_workload_and_values_become_the_functions_own_types(gemm: Wo
         ({"rows": 1.5}, "--rows cannot be 1.5", ""),
         ({"rows": 1, "dtype": "int8"}, "--dtype cannot be 'int8'", ""),
         ({"rows": 1, "order": "z"}, "--order cannot be 'z'", ""),
-    ],
-)
-def test_a_bad_value_is_one_sentence(
-    gemm: Workload, given: dict[str, Any], sentence: str, hint: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        gemm.bind(given)
-    assert sentence in caught.value.message
-    assert hint in caught.value.hint
+    ):
+        with subtests.test(**given):
+            with pytest.raises(UsageError) as caught:
+                gemm.bind(given)
+            assert sentence in caught.value.message
+            assert hint in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -104,6 +100,7 @@ def test_a_bad_value_is_one_sentence(
         (GEMM + "\nother = workload(lambda: 1)\n", "has 2 functions"),
         ("import nothing_like_it", "cannot be loaded: ModuleNotFound"),
         ("def (", "cannot be loaded: SyntaxError"),
+        ("raise SystemExit(3)", r"cannot be loaded: SystemExit\(3\)"),
         (LOST, "The workload lost returned 42, which is no Step"),
     ],
 )
@@ -139,9 +136,8 @@ def test_a_missing_workload_names_those_that_are_there(gemm: Workload) -> None:
         assert caught.value.hint == f"Did you mean {meant}?"
 
 
-@pytest.mark.parametrize(
-    ("values", "sentence"),
-    [
+def test_a_step_says_in_numbers_what_it_does(subtests: pytest.Subtests) -> None:
+    for values, sentence in (
         ({"tokens": "many"}, "tokens of a step must be a whole number of at least 0"),
         ({"flops": 1.5e9}, "flops of a step"),
         ({"bytes_read": -1}, "it is -1"),
@@ -150,11 +146,9 @@ def test_a_missing_workload_names_those_that_are_there(gemm: Workload) -> None:
         ({"dispatches": 0.5}, "dispatches of a step"),
         ({"results": {"error": Measured(None)}}, "result 'error' of a step must be a number"),
         ({"results": {"error": Measured("fast")}}, "result 'error' of a step must be a number"),
-    ],
-)
-def test_a_step_says_in_numbers_what_it_does(values: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(InputError, match=sentence):
-        Step(submit=lambda: None, wait=lambda _: None, backend="cpu", **values)
+    ):
+        with subtests.test(sentence), pytest.raises(InputError, match=sentence):
+            Step(submit=lambda: None, wait=lambda _: None, backend="cpu", **values)
 
 
 def test_a_step_that_says_little_reports_nothing_and_never_runs_out() -> None:

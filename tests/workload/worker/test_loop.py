@@ -15,6 +15,7 @@ import pytest
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.record.host.recorder import Listener
 from tracekit.workload.journal import WorkloadReport
+from tracekit.workload.worker.__main__ import _work
 from tracekit.workload.worker.loop import (
     FEWEST,
     FEWEST_PAIRS,
@@ -36,6 +37,7 @@ from tracekit.workload.workload import (
     Step,
     StepReport,
 )
+from worker_naps import naps_that
 
 NEVER = 2**63 - 1
 Report = Callable[[], WorkloadReport]
@@ -175,12 +177,15 @@ def test_blocks_end_when_there_is_nothing_left_to_do(
     counter: Counter, account: Account, report: Report, spec: Spec
 ) -> None:
     """A block that was cut short is not marked: it cannot be compared."""
-    step = replace(counter.step(), exhausted=lambda: counter.calls.count("wait") >= 7)
+    step = replace(counter.step(), exhausted=lambda: counter.calls.count("wait") >= 5)
     loop = Loop(step, account, Stop(), last=25_000_000)  # a block is two steps
     measure(loop, spec)
-    assert counter.calls.count("wait") == 7
+    assert counter.calls.count("wait") == 5
     blocks = [(block.recorded, block.steps) for block in report().blocks]
-    assert blocks == [(True, 2), (False, 2), (False, 2)]
+    assert blocks == [(True, 2), (False, 2)]
+    listener = Listener(spec.journal)
+    listener.listen()
+    assert not listener.paused  # though the last one was to be unrecorded
 
 
 def test_steps_that_would_take_too_long_are_not_compared(
@@ -265,6 +270,7 @@ def test_the_workloads_own_reference_goes_first(loop: Loop, report: Report) -> N
     loop.mark_report(StepReport(gauges=(Gauge("used", 1.0, 5),)))
     assert not loop.referenced
     loop.mark_report(StepReport(gauges=(Gauge(REFERENCE, 7.0, 5, "ns"),)))
+    loop.mark_report(StepReport())
     Reference(lambda: None, "Python").take(loop)
     assert [gauge.source for gauge in report().gauges] == ["workload", "workload"]
 
@@ -324,6 +330,12 @@ def test_time_ends_the_steady_phase_and_memory_is_noted_after_each(lived: Live) 
     assert all(level.bytes for level in resident)
     assert resident[-1].at >= steady.end
     assert all(step.completed <= steady.end for step in said.steps)
+
+
+def test_what_was_asked_before_a_failure_is_done_with_it(make_spec: Callable[..., Spec]) -> None:
+    spec, stop = make_spec(naps_that(prepare="1 / 0")), Stop(requests=1)
+    assert _work(spec, Account(spec.journal, spec.report), stop) == 3
+    assert not stop.requested  # so that it stays for its recorder
 
 
 def test_peaks_of_mlx_count_from_note_to_note(

@@ -149,18 +149,19 @@ def test_a_worker_that_stays_heeds_a_signal(
     assert saved(spec).state == "done"
 
 
-@pytest.mark.parametrize("gone", [False, True], ids=["while it waits", "while it steps"])
+@pytest.mark.parametrize("state", ["waiting", "steady", "done"])
 def test_a_worker_ends_with_its_recorder(
-    gone: bool, make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
+    state: str, make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
 ) -> None:
-    spec = make_spec(go_file=tmp_path / "go", repeats=None, seconds=600, lifeline=True)
-    if gone:
+    endless = {} if state == "done" else {"repeats": None, "seconds": 600}
+    spec = make_spec(go_file=tmp_path / "go", lifeline=True, **endless)
+    if state != "waiting":
         (tmp_path / "go").touch()
     worker = start(stdin=subprocess.PIPE)
-    when(lambda report: report.state == ("steady" if gone else "waiting"))
+    when(lambda report: report.state == state)
     worker.communicate("what is said does not matter", timeout=60)
-    assert worker.returncode == 130
-    assert saved(spec).state == "interrupted"
+    assert worker.returncode == 130  # by its lifeline, where it only stayed
+    assert saved(spec).state == ("done" if state == "done" else "interrupted")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
