@@ -204,15 +204,16 @@ def test_samples_take_the_names_of_their_counters() -> None:
 
 def test_a_sample_of_no_device_is_that_of_the_only_one(subtests: pytest.Subtests) -> None:
     for infos, name in (
-        (INFOS, "Odd"),  # one device
-        (INFOS.replace("Odd | Histogram | 1848", "Odd | Histogram | -"), "Odd"),
-        (INFOS.replace("1848", "-"), "-"),  # no device
-        (INFOS.replace("Value | 1848", "Value | 1849"), "-"),  # two devices
+        (INFOS, "Odd M1"),  # one device
+        (INFOS.replace("Odd | Histogram | 1848", "Odd | Histogram | -"), "Odd M1"),
+        (INFOS.replace("1848", "-"), "- -"),  # no device
+        (INFOS.replace("Value | 1848", "Value | 1849"), "- -"),  # two devices
     ):
         with subtests.test(infos):
             samples = f"{SAMPLES}1 60 1.0 - gpu"
-            expected = f"counter\n{name}"
-            require("gpu_counters", expected, gpu_counter_values=samples, gpu_counter_infos=infos)
+            given = {"gpu_counter_values": samples, "gpu_counter_infos": infos}
+            gpus = "time device accelerator\n0 M1 1848"
+            require("gpu_counters", f"counter device\n{name}", gpus=gpus, **given)
 
 
 def test_ids_without_one_name_stay_nameless_and_are_counted() -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from bundle_writer import write_bundle
+from bundle_writer import Issue, Run, RunInfo, write_bundle, write_runs
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
 from tracekit.tables.direct import DIRECT_NOTE, Direct, Listed, Stored, direct, note_direct
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import index
 from tracekit.tables.place import Choice
-from tracekit.tables.tables import Tables, tables_of_bundle
+from tracekit.tables.tables import Tables, leave_in_place, said_of_run, tables_of_bundle
 
 Xml = Callable[..., str]
 GPU = "metal-gpu-intervals"
@@ -99,6 +99,20 @@ def test_a_note_that_cannot_be_read_is_an_error(tmp_path: Path, subtests: pytest
 def test_rows_of_the_target_that_a_bundle_names_are_known(tmp_path: Path) -> None:
     bundle = write_bundle(tmp_path / "x.trace", [intervals((10, 5, PYTHON), (0, 10, SERVER))])
     assert tables_of_bundle(bundle)["gpu_intervals"]["target"].tolist() == [False, True]
+
+
+def test_of_each_run_its_own_is_said_and_a_bundle_elsewhere_is_found_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = RunInfo(instruments_version="")
+    first = Run([ticks([5])], info=old, issues=(Issue("a"), Issue("b")))
+    bundle = write_runs(tmp_path / "two.trace", {1: first, 3: Run([ticks([6])], issues=())})
+    assert [len(said_of_run(bundle, number)) for number in (1, 3)] == [3, 0]
+    said = [tables_of_bundle(bundle, Choice(run)).warnings for run in (1, 3)]
+    assert ["not verified" in " ".join(warnings) for warnings in said] == [True, False]
+    monkeypatch.chdir(tmp_path)
+    leave_in_place(Path(bundle.name), tmp_path / "run" / "exports")
+    assert Tables(tmp_path / "run" / "exports").raw("tick")["time"].tolist() == [6]
 
 
 def test_a_bundle_that_is_gone_is_said(exports: Path) -> None:

@@ -1,6 +1,7 @@
 """Any export as a flat table."""
 
 import logging
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning
 from tracekit.tables.flat import ReaderName, read_flat, read_table
+from tracekit.tables.toc import Toc, TocRun, TocTable, toc_text
 from tracekit.tables.xml.fast.tokens import IrregularError
 
 Export = Callable[..., Path]
@@ -111,19 +113,27 @@ def test_a_table_is_chosen_by_its_schema_or_place(document: Export, node: NodeMa
     assert read_table(document(*tables(node, "one", "two")), "two")["n"].tolist() == [6]
 
 
-@pytest.mark.parametrize(
-    ("rows", "value", "others"), [((1, 0), 5, [11]), ((0, 1), 6, [4]), ((0, 1, 0), 6, [4, 18])]
-)
-def test_the_only_table_with_rows_is_taken_and_the_others_named(
-    document: Export, node: NodeMaker, rows: tuple[int, ...], value: int, others: list[int]
+def test_a_table_without_a_header_is_the_one_that_the_contents_beside_it_name(
+    document: Export, node: NodeMaker
 ) -> None:
-    path = document(*tables(node, *["info"] * len(rows), rows=rows))
-    with pytest.warns(ExportWarning) as caught:
-        frame = read_table(path)
-    said = "export.xml: of the tables of info, run 1 table {} has no rows and is left out."
-    assert [str(warning.message) for warning in caught] == [*map(said.format, others)]
-    assert frame["n"].tolist() == [value]
-    assert read_flat(document(*tables(node, "info", "info", rows=(0, 0)))).notes.said == ()
+    one, two, again = tables(node, "one", "two", "one", rows=(1, 1, 1))
+    path = document(one, two, re.sub("<schema.*</schema>", "", again, flags=re.DOTALL))
+    listed = tuple(TocTable(place, "one") for place in range(1, 19))
+    path.with_name("toc.xml").write_text(toc_text(Toc((TocRun(1, tables=listed),))))
+    assert read_table(path, "one", table=18)["n"].tolist() == [7]
+
+
+def test_the_only_table_with_rows_is_taken_and_the_others_named(
+    document: Export, node: NodeMaker
+) -> None:
+    for rows, value, others in (((1, 0), 5, [11]), ((0, 1), 6, [4]), ((0, 1, 0), 6, [4, 18])):
+        path = document(*tables(node, *["info"] * len(rows), rows=rows))
+        with pytest.warns(ExportWarning) as caught:
+            frame = read_table(path)
+        said = "export.xml: of the tables of info, run 1 table {} has no rows and is left out."
+        assert [str(warning.message) for warning in caught] == [*map(said.format, others)]
+        assert frame["n"].tolist() == [value]
+        assert read_flat(document(*tables(node, "info", "info", rows=(0, 0)))).notes.said == ()
 
 
 def test_an_empty_answer_is_not_taken_for_success(tmp_path: Path) -> None:
