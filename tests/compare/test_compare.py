@@ -116,14 +116,15 @@ def test_the_machines_pace_is_taken_out() -> None:
 
 
 def test_a_reference_makes_clearer_and_the_more_is_corrected_the_less_is_sure() -> None:
-    def slowed(ratio: float) -> Comparison:
-        return compare([paced(MS, 50_000, 1)], [paced(ratio * MS, ratio * 50_000, 2)])
+    def slowed(ratio: float, limits: Limits | None = None) -> Comparison:
+        return compare([paced(MS, 50_000, 1)], [paced(ratio * MS, ratio * 50_000, 2)], limits)
 
     widths = [width(slowed(ratio)) for ratio in (1.0, 1.2, 1.6)]
     assert widths == sorted(widths)
     assert widths[2] > 2 * widths[0]
     plain = compare([sample_of(noisy(MS))], [sample_of(noisy(MS, seed=2))])
     assert widths[0] < 0.75 * width(plain)
+    assert width(slowed(1.0, Limits(between=0.0))) < widths[0]
     torn = [2 * MS] * 20 + noisy(MS, 180)  # one block of ten moves no median
     known = tables_of(torn) | {"gauges": reference_frame(torn, noisy(50_000), "tracekit (MLX)")}
     assert width(compare([paced(MS, 50_000, 1)], [sample_of(torn, tables=known)])) < 0.2
@@ -173,8 +174,7 @@ def test_shares_change_by_points_and_counts_by_whole_ones() -> None:
         sides = (only("requests_rejected", "count", *counts) for counts in (before, after))
         return compare(*sides, Limits(metrics=("requests_rejected",))).verdict
 
-    assert verdict([0, 0], [9, 9]) is Verdict.WORSE
-    assert verdict([0], [0]) is Verdict.SAME
+    assert (verdict([0, 0], [9, 9]), verdict([0], [0])) == (Verdict.WORSE, Verdict.SAME)
     assert verdict([0], [1]) is Verdict.UNCLEAR
 
 
@@ -185,6 +185,8 @@ def test_what_has_no_ratio_or_no_value_says_why() -> None:
     change = became("memory_growth", *(only("memory_growth", "bytes", size) for size in (0, 4096)))
     assert (change.change, change.relative, change.verdict) == (4096, False, None)
     assert change.reason == "a ratio takes values above 0"
+    change = became("memory_growth", *(only("memory_growth", "bytes", size) for size in (4096, 0)))
+    assert (change.change, change.relative) == (-4096, False)
     change = became("memory_growth", *(only("memory_growth", "bytes", size) for size in (0.5, 1.0)))
     assert (change.relative, change.change) == (True, 1.0)
     assert (change.values_before, change.values_after) == ((0.5,), (1.0,))
@@ -195,6 +197,8 @@ def test_what_has_no_ratio_or_no_value_says_why() -> None:
     change = became("gpu_idle_ratio", absent, only("gpu_idle_ratio", "ratio", 0.1))
     assert (change.before, change.after, change.verdict) == (None, 0.1, None)
     assert change.reason == "before: no GPU"
+    change = became("gpu_idle_ratio", only("gpu_idle_ratio", "ratio", 0.1), absent)
+    assert change.reason == "after: no GPU"
 
 
 def test_who_names_metrics_decides_by_them_and_a_side_needs_a_run() -> None:
@@ -219,6 +223,7 @@ def test_what_one_side_alone_measured_is_listed_and_what_both_have_is_named() ->
         assert change_of(compare(*sides), "depth").verdict is None
     assert compare([run], [later]).shared == ()
     assert compare([run, later], [later]).shared == ("run 2",)
+    assert compare([later], [sample_of([MS] * 40, started=at(2), run=2)]).shared == ()
     unknown = sample_of([MS] * 40)
     assert compare_runs([unknown, unknown], [unknown]).shared == ()
 
@@ -305,7 +310,7 @@ def changed(run: Path, **provenance: Any) -> None:
 
 
 def test_runs_are_read_from_folders_and_results(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    folder, file = read_samples([runs[0], runs[1] / "result.json"])
+    folder, file = read_samples([runs[0] / "exports" / "..", runs[1] / "result.json"])
     assert (folder.name, file.name) == ("run", "other")
     assert folder.tables is not None
     assert file.tables is not None, "the tables beside a result are used"
@@ -366,11 +371,11 @@ def test_the_command_says_what_became_of_metrics(runs: tuple[Path, Path], tracek
 def test_a_recording_counts_once(runs: tuple[Path, Path], tracekit: Any, tmp_path: Path) -> None:
     twin = tmp_path / "elsewhere" / "run"
     shutil.copytree(runs[0], twin)
-    words = ["compare", runs[0], twin, "vs", runs[1]]
-    refused = tracekit(*words)
-    assert refused.code == 2
-    assert "are the same recording" in refused.err
-    assert tracekit(*words, "--force").code == 0
+    for words in ([runs[0], twin, "vs", runs[1]], [runs[1], "vs", runs[0], runs[0]]):
+        refused = tracekit("compare", *words)
+        assert refused.code == 2
+        assert "are the same recording" in refused.err
+        assert tracekit("compare", *words, "--force").code == 0
     itself = tracekit("compare", runs[0], twin)
     assert itself.code == 0
     assert "Both sides have the same recording: run." in itself.err

@@ -71,7 +71,11 @@ def test_both_steady_windows_begin_at_the_same_place(sides: Sides) -> None:
     names = [track.name for track in line.tracks]
     first_after = next(place for place, name in enumerate(names) if name.startswith("after"))
     assert all(name.startswith("after") for name in names[first_after:])
-    assert any(absence.startswith("After: No ") for absence in line.absences)
+    bare = both(sides[0][0], replace(sides[1][0], tables={}))
+    before, after = (
+        sum(each.startswith(of) for each in bare.absences) for of in ("Before", "After")
+    )
+    assert 0 < before < after, "each side lacks its own"
 
 
 def test_runs_without_tables_and_unlike_ones_have_a_page_too() -> None:
@@ -109,6 +113,7 @@ def test_findings_and_work_by_label_are_told_of_each_side() -> None:
         ("c", "0 → 1", "—", "1 ms", "new"),
         ("b", "1", "1 ms", "1 ms", "0.0 %"),
     ]
+    assert "2 more labels" in page_of((before, runs(*"cdefghijklmnopqrstuv")))
     unknown = "unknown: the rule was not among those that judged"
     assert found["findings"] == [("bubbles", unknown, "in 1 of 2", "not found")]
     assert words.ruling(replace(CHANGE, verdict=Verdict.WORSE)) == "worse"
@@ -136,8 +141,7 @@ def test_words_keep_units_signs_and_reasons() -> None:
     assert row[:5] == ("gpu_idle_ratio *", "10.0 %", "35.0 %", "+25.0 points", words.NOTHING)
     assert row[5].startswith("unclear: its spread is not known")
     assert words.heading(compared).startswith("Unclear: gpu_idle_ratio is unclear")
-    assert words.side(["one"]) == "one"
-    assert words.side(["one", "two", "three"]) == "3 runs (one …)"
+    assert (words.side(["one"]), words.side(["one", "two", "three"])) == ("one", "3 runs (one …)")
 
 
 def test_what_belongs_together_keeps_numbers_apart_on_both_sides() -> None:

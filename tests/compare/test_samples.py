@@ -6,19 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from step_samples import MS, reference_frame, sample_of, tables_of
+from step_samples import MS, Broken, reference_frame, sample_of, tables_of
 from tracekit.analysis.inject import Unavailable
-from tracekit.base.errors import InputError
 from tracekit.compare.samples import BLOCKS, Blocks, Order, order_of
 
 TIMES = [1000] * 200
-
-
-class Broken(dict[str, pd.DataFrame]):
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        if name == "process_samples":
-            raise InputError("it is damaged.")
-        return super().__getitem__(name)
 
 
 def test_a_run_is_cut_into_ten_blocks_in_order_of_time_and_a_short_one_into_fewer() -> None:
@@ -33,9 +25,11 @@ def test_a_run_is_cut_into_ten_blocks_in_order_of_time_and_a_short_one_into_fewe
 
 
 def test_a_trace_without_steps_is_cut_by_time() -> None:
-    intervals = {"gpu_intervals": tables_of([100] * 50)["gpu_intervals"]}
-    blocks = Blocks(sample_of([100] * 50, tables=intervals))
-    assert len(blocks.values("host_idle_ratio")) == BLOCKS
+    own = tables_of([100] * 50)["gpu_intervals"]
+    others = own.assign(start=own["start"] + 5000, target=False)
+    tables = {"gpu_intervals": pd.concat([own, others], ignore_index=True)}
+    blocks = Blocks(sample_of([100] * 50, tables=tables))
+    assert blocks.values("host_idle_ratio") == (0.0,) * BLOCKS
     with pytest.raises(Unavailable, match="no table steps"):
         blocks.values("step_p50")
 
@@ -118,8 +112,8 @@ def test_runs_have_an_order() -> None:
         ([1, 2, 5, 6], [3, 4, 7, 8], Order.MIXED),
     ):
         first, second = (
-            [sample_of([MS], started=f"2026-11-20T10:0{minute}:00+00:00") for minute in side]
-            for side in (before, after)
+            [sample_of([MS], started=f"2026-11-20T10:0{minute}:00{zone}") for minute in side]
+            for side, zone in ((before, "+00:00"), (after, ""))
         )
         assert order_of(first, second) is order_of(second, first) is order
         for started in ("", "yesterday"):

@@ -42,8 +42,7 @@ def test_a_night_is_named_by_its_start_in_utc_and_read_as_it_was_written(tmp_pat
         folder.save(night_of(day))
         assert night_in(folder.folder) == night_of(day)
     (tmp_path / "worktrees").mkdir()
-    assert nights_in(tmp_path) == folders
-    assert night_in(tmp_path) is None
+    assert (nights_in(tmp_path), night_in(tmp_path)) == (folders, None)
     with pytest.raises(RecordingError, match="cannot be made: File exists"):
         make_output(folders[0].folder)
     newer = '{"id": "a", "plan": "", "machine": "", "started": "", "format": 99}'
@@ -168,8 +167,7 @@ def test_a_night_that_was_cut_off_is_added_as_partial(plan: NightPlan, memory: M
 
 def test_without_a_history_only_a_night_that_keeps_nothing_goes_on(plan: NightPlan) -> None:
     with Memory.of(plan, keep=False) as memory:
-        assert memory.store is None
-        assert memory.accepted("mini", [DECODE]) == {}
+        assert (memory.store, memory.accepted("mini", [DECODE])) == (None, {})
         assert (memory.earlier("mini"), memory.catch_up("mini", NOW)) == ([], ())
     assert not plan.output.exists()
     plan.output.mkdir()
@@ -200,8 +198,7 @@ def test_a_folder_is_relative_to_the_history_s_or_whole_where_it_lies_elsewhere(
 
 
 def test_what_is_expected_is_of_the_same_work_and_machine(plan: NightPlan, memory: Memory) -> None:
-    night = night_of(1)
-    work = work_of(DECODE, plan.file.parent)
+    night, work = night_of(1), work_of(DECODE, plan.file.parent)
     memory.keep(replace(night, entries=(replace(night.entries[0], work=work),)))
     assert memory.store is not None
     memory.store.accept(night.id, ["decode"], "It is known.")
@@ -223,6 +220,7 @@ def test_other_work_is_another_series_and_how_often_it_is_measured_is_none(tmp_p
         replace(DECODE, parameters={"batch": 9}),
         replace(DECODE, reference=main),
         replace(DECODE, reference=replace(main, workload="sdpa")),
+        replace(DECODE, reference=replace(main, parameters={"batch": 9})),
         replace(DECODE, reference=Reference(merge_base="main")),
         replace(DECODE, reference=Reference(previous_night=True)),
         replace(DECODE, together=False),
@@ -234,7 +232,7 @@ def test_other_work_is_another_series_and_how_often_it_is_measured_is_none(tmp_p
     often = replace(DECODE, pairs=40, traced=9, metrics=(), checks=(("true",),))
     assert work_of(often, tmp_path) == ours
     moving = replace(DECODE, reference=Reference(previous_night=True, revision="c1"))
-    assert work_of(moving, tmp_path) == work_of(others[5], tmp_path), "the night's own commit"
+    assert work_of(moving, tmp_path) == work_of(others[6], tmp_path), "the night's own commit"
     here, there = (
         work_of(replace(DECODE, reference=Reference(python=folder / "venv/python")), folder)
         for folder in (Path("/here"), Path("/there"))

@@ -97,10 +97,8 @@ def listed(value: Any, within: str = "") -> str:
 
 
 def test_what_a_plan_does_not_say_is_usual(plan_of: Plan, plan_file: Path) -> None:
-    plan = plan_of(HEAD)
-    folder = plan_file.parent
-    assert plan.name == "paged-nights"
-    assert plan.output == folder / "bench" / "nights"
+    plan, folder = plan_of(HEAD), plan_file.parent
+    assert (plan.name, plan.output) == ("paged-nights", folder / "bench" / "nights")
     assert plan.history == f"sqlite:///{folder}/bench/nights/history.db"
     (capture,) = plan.captures
     assert replace(capture, metrics=()) == Capture("paged", "paged")
@@ -188,8 +186,7 @@ def test_what_decides(plan_of: Plan) -> None:
         (capture,) = plan_of(text).captures
         assert [metric.metric for metric in capture.metrics if metric.gate] == expected
         names = [metric.metric for metric in capture.metrics]
-        assert names[: len(expected)] == expected
-        assert sorted(names) == sorted(FOLLOWED)
+        assert (names[: len(expected)], sorted(names)) == (expected, sorted(FOLLOWED))
     assert {*FOLLOWED, *UNTRACED} <= set(METRICS)
 
 

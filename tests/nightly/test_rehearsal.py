@@ -78,16 +78,14 @@ def test_a_row_says_what_runs_against_what_and_what_decides(tmp_path: Path) -> N
     first, second = (
         dict(zip(COLUMNS, row, strict=True)) for row in rows(plan, rehearse(plan).estimate)
     )
-    assert first["work"] == "paged, batch 8"
-    assert first["reference"] == "revision v1, sdpa, batch 4"
+    assert (first["work"], first["reference"]) == ("paged, batch 8", "revision v1, sdpa, batch 4")
     assert first["decides"] == "step_p50 3.0 %, idle_ratio 2.0 points, steady_compiles 1, bubbles"
     assert (second["reference"], second["decides"]) == ("none", "nothing")
 
 
 def test_pairs_traces_and_repeats_add_up(tmp_path: Path) -> None:
     plan = night_of(tmp_path, Capture("decode", "paged", reference=MAIN, metrics=STEP))
-    found = estimate(plan)
-    pair = 2 * 5 + 4 * 0.3
+    found, pair = estimate(plan), 2 * 5 + 4 * 0.3
     session = 10 * pair + 1 * 2 * (5 + 30)
     assert found.seconds == pytest.approx(session)
     assert found.most == pytest.approx(2 * (session + 5 * pair))

@@ -98,12 +98,10 @@ def test_the_course_of_a_night_is_read_of_any_version_and_the_last_is_last(tmp_p
         (tmp_path / name / DOCUMENT).write_text(json.dumps(document))
         return listing.course_in(tmp_path / name)
 
-    newer = write("a", "2026-11-21T01:00:00+02:00", format=99, moons=3, outcome="odd")
-    assert newer is not None
-    assert newer == listing.NightSummary(
-        "a", "2026-11-21T01:00:00+02:00", outcome="odd", plan="own"
-    )
-    assert newer.began == datetime(2026, 11, 20, 23, tzinfo=UTC)
+    at = "2026-11-21T01:00:00+02:00"
+    newer = write("a", at, format=99, moons=3, outcome="odd")
+    expected = listing.NightSummary("a", at, outcome="odd", plan="own")
+    assert (newer, expected.began) == (expected, datetime(2026, 11, 20, 23, tzinfo=UTC))
     write("b", "2026-11-20T02:30:00+00:00")
     write("e", "2026-11-22T02:30:00+00:00", plan="other")
     for name, at in (("c", "2026-12-01"), ("d", "2026-12-01T02:30:00")):
@@ -142,8 +140,7 @@ def written(kind: Any, *series: Series, redact: Any = nothing) -> bytes:
 def test_an_export_has_a_row_for_each_point_in_each_format() -> None:
     rows = list(csv.DictReader(io.StringIO(written("csv", SERIES).decode(), newline="")))
     assert [row["value"] for row in rows] == ["2000000.0", ""]
-    assert [row["outcome"] for row in rows] == ["ok", ""]
-    assert rows[0]["reason"] == HOSTILE
+    assert ([row["outcome"] for row in rows], rows[0]["reason"]) == (["ok", ""], HOSTILE)
     assert json.loads(rows[0]["environment"]) == {"chip": "Apple M1"}
     known = json.loads(written("json", SERIES))
     assert [row["value"] for row in known] == [2e6, None]
@@ -158,7 +155,6 @@ def test_an_export_has_a_row_for_each_point_in_each_format() -> None:
         text = written(kind, replace(SERIES, points=(named,)), redact=own_redaction())
         assert b"ada" not in text + file.getvalue(), "no person is named"
     types = [str(table.schema.field(name).type) for name in ("value", "pairs", "gated", "night")]
-    assert types == ["double", "int64", "bool", "string"]
-    assert json.loads(written("json")) == []
+    assert (types, json.loads(written("json"))) == (["double", "int64", "bool", "string"], [])
     assert written("csv").count(b"\n") == 1
     assert pq.read_table(io.BytesIO(written("parquet"))).num_rows == 0

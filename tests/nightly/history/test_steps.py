@@ -58,9 +58,7 @@ def test_a_step_is_dated_and_measured() -> None:
     assert (step.index, step.earliest, step.latest, step.of) == (20, 20, 20, "value")
     assert (step.before, step.after) == (pytest.approx(20e6, 0.002), pytest.approx(21e6, 0.002))
     assert step.change == pytest.approx(0.05, abs=0.003)
-    assert step.low is not None
-    assert step.high is not None
-    assert 0.04 < step.low < step.change < step.high < 0.06
+    assert 0.04 < (step.low or 0.0) < step.change < (step.high or 0.0) < 0.06
     (step,) = steps([20.0, 20.0, 20.0, 30.0, 30.0, 30.0])
     assert (step.index, step.change) == (3, pytest.approx(0.5))
     assert (step.low, step.high) == (None, None), "three nights a side have no interval"
@@ -206,8 +204,7 @@ def test_against_a_commit_that_stays_levels_are_the_changes_and_differences_are_
 
 def test_an_anchor_ties_the_ends_of_a_chain() -> None:
     nights = series(chain([0.01] * 9))
-    free = levels(nights)
-    anchored = levels(nights, [point(8, 0.0, "c0", "c9")])
+    free, anchored = levels(nights), levels(nights, [point(8, 0.0, "c0", "c9")])
     assert 0 < anchored.values[-1] < free.values[-1] / 5, "one distance weighs more than nine"
     assert anchored.covariance[-1, -1] < free.covariance[-1, -1] / 5
     other = levels(nights, [point(8, 0.0, "elsewhere", "c99")])

@@ -40,6 +40,8 @@ def test_a_job_is_made_of_whole_paths(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     near = replace(plan, file=Path("tracekit.toml"), output=Path("nights"))
     assert job_of(near, NIGHT) == job
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert job_of(replace(plan, file=tmp_path / "link/tracekit.toml"), NIGHT).label == job.label
     with pytest.raises(UsageError, match="control character"):
         job_of(replace(plan, output=tmp_path / "two\nlines"), NIGHT)
     # The label tells plans apart, and holds no odd letter.

@@ -190,7 +190,7 @@ if "capture" in sys.argv and {code} in (0, 4):
     with open(os.path.join(folder, "result.json"), "w") as file:
         file.write({result!r})
 sys.stdout.write(json.dumps({holds!r}))
-sys.stderr.write("some words")
+sys.stderr.write("some words" + os.environ.get("SIDE", ""))
 sys.exit({code})
 """
 
@@ -262,6 +262,11 @@ def test_sides_take_turns_to_be_traced_and_what_fails_or_lacks_its_target_does_n
         alone = replace(prepared, reference=None)
         pretend(4, None)
         lacking, _ = trace(alone, session=3)
+        env = {**prepared.reference.env, "SIDE": " of its own"}
+        other = replace(prepared, reference=replace(prepared.reference, env=env))
+        lacks_both, _ = trace(other, session=6)
+        assert [why[13:26] for why in lacks_both.contaminated] == ["the candidate", "the reference"]
+        assert prepared.log_of("reference-6-1").read_text() == "some words of its own"
         assert (lacking.order, lacking.candidate, lacking.reference) == ("a", {}, {})
         assert lacking.runs == ("short/candidate-3-1",)
         lacks = "The trace of the candidate is not known to hold its work."
@@ -289,7 +294,8 @@ class Told(Watch):
 
     def before(self, ours: Iterable[int] = (), calibration: float | None = None) -> State:
         self.ours.append(len({*ours}))
-        return super().before(ours, calibration)
+        seen = super().before(ours, calibration)
+        return replace(seen, readings=seen.readings | {"load": len(self.ours)})
 
 
 @pytest.mark.processes
@@ -319,6 +325,7 @@ def test_a_pair_tells_each_turn_of_each_side(ready: Ready, tmp_path: Path) -> No
     assert all(before.at <= after.at for before, after in pairwise(looks))
     assert all(1e5 < look.readings["calibration"] < 1e10 for look in looks[:4])
     assert all("load" in look.readings for look in looks)
+    assert looks[-2].readings["load"] == 4, "of both runs the worst counts"
     assert looks[-1].absences["calibration"] == "no fixed work was done."
     begun, ended = (datetime.fromisoformat(look.at) for look in looks[-2:])
     assert ended - begun >= timedelta(seconds=0.8), "one long run is of two turns"

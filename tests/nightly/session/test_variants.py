@@ -59,7 +59,9 @@ def test_sides_say_what_runs(ready: Ready, tmp_path: Path, monkeypatch: pytest.M
     python.write_text(f'#!/bin/sh\nexport KIND=other\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
-    with ready(reference=Reference(python=python), parameters={"slow": 2.0}) as prepared:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    asked = Reference(python=Path("~/python"))
+    with ready(reference=asked, parameters={"slow": 2.0}) as prepared:
         prepared.describe()
         side, said = prepared.candidate, prepared.described["candidate"]
         reference = prepared.described["reference"]
@@ -72,34 +74,30 @@ def test_sides_say_what_runs(ready: Ready, tmp_path: Path, monkeypatch: pytest.M
     assert reference.words.startswith(f"Python {reference.python} with")
 
 
-@pytest.mark.parametrize(
-    ("asked", "parameters", "difference"),
-    [
+@pytest.mark.processes
+def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(tmp_path: Path) -> None:
+    for asked, parameters, difference in (
         (Reference(parameters={"slow": 3.0}), {"seconds": 0.002, "slow": 3.0}, ("slow 3.0",)),
         (Reference(workload="sdpa", parameters={"batch": 4}), {"batch": 4}, ("sdpa", "batch 4")),
         # What another interpreter is to do, it may know better than this one.
         (Reference(python=Path("/bin/sh"), parameters={"newer": 1}),
          {"seconds": 0.002, "slow": 2.0, "newer": 1}, ("newer 1",)),
         (Reference(parameters={"newer": 1}), {}, "has no parameter 'newer'"),
-    ],
-)  # fmt: skip
-def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(
-    asked: Reference,
-    parameters: dict[str, object],
-    difference: tuple[str, ...] | str,
-    tmp_path: Path,
-) -> None:
-    values = {"reference": asked, "parameters": {"seconds": 0.002, "slow": 2.0}}
-    if isinstance(difference, str):
-        with pytest.raises(UsageError, match=difference), prepared_in(tmp_path, **values):
-            pytest.fail("it was prepared")
-        return
-    with prepared_in(tmp_path, **values) as found:
-        side = found.reference
-    assert side is not None
-    assert (side.role, side.parameters, side.difference) == ("reference", parameters, difference)
-    assert side.python == (asked.python or found.candidate.python)
-    assert (side.cwd, side.workloads) == (found.candidate.cwd, found.candidate.workloads)
+    ):  # fmt: skip
+        values = {"reference": asked, "parameters": {"seconds": 0.002, "slow": 2.0}}
+        if isinstance(difference, str):
+            with pytest.raises(UsageError, match=difference), prepared_in(tmp_path, **values):
+                pytest.fail("it was prepared")
+            continue
+        with prepared_in(tmp_path, **values) as found:
+            side = found.variants[1]
+        assert (side.role, side.parameters, side.difference) == (
+            "reference",
+            parameters,
+            difference,
+        )
+        assert side.python == (asked.python or found.candidate.python)
+        assert (side.cwd, side.workloads) == (found.candidate.cwd, found.candidate.workloads)
 
 
 def side(python: str = sys.executable, *difference: str) -> CodeVariant:
@@ -141,6 +139,9 @@ def test_a_revision_has_a_work_tree_and_an_interpreter(ready: Ready, repository:
 
 @pytest.mark.processes
 def test_each_side_has_its_own_modules_and_changes_are_told(ready: Ready, repository: Path) -> None:
+    for slow, same in (({}, git(repository, "rev-parse", "HEAD")), ({"slow": 3.0}, "")):
+        with ready(reference=Reference(revision="HEAD", parameters=slow)) as prepared:
+            assert prepared.same_commit == same
     commit = git(repository, "rev-parse", "fast")
     (repository / "module_of_plan.py").write_text("SPEED = 'unknown'\n")
     asked = Reference(revision=commit[:10], parameters={"slow": 3.0}, pythonpath=("src", "."))
@@ -202,6 +203,11 @@ def test_a_work_tree_is_set_up_until_that_succeeds_and_no_more(
         with checked_out(tree, bounds) as folder:
             assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
     assert (count.read_text(), tree.log.read_text()) == ("x\nx\n", "no such wheel\n")
+    ready.unlink()
+    (tree.folder / "module_of_plan.py").unlink()
+    for _ in range(2):  # one that was damaged is no more whole than a new one
+        with pytest.raises(ToolError), checked_out(tree, bounds):
+            pytest.fail("it was set up")
     assert tree.folder != changing.folder, "another setup has another work tree"
 
 
@@ -230,10 +236,11 @@ def test_the_last_used_trees_stay(repository: Path, bounds: Bounds, worktree: Ma
                 os.utime(tree.note, (number, number))
         assert str(made[1].folder) not in git(repository, "worktree", "list")
         os.utime(worktree("fast").note, (0, 0))
-        with checked_out(worktree("main"), bounds):
-            pass
+        for tree in (made[2], worktree("main"), worktree("main", "true")):
+            with checked_out(tree, bounds):
+                pass
         there = [tree.folder.is_dir() for tree in made]
-        assert there == [False, False, True, True, True]
+        assert there == [False, False, True, False, True]
         assert used.is_dir()
 
 

@@ -29,8 +29,7 @@ def test_every_night_is_there_as_what_it_was() -> None:
     assert states(paged) == ended
     said = ["slower", "The budget was spent.", "It slept.", "The disk is full."]
     assert [fared.reason for fared in paged.fared if fared.reason] == said
-    assert paged.last.at == made.at(8)
-    assert courses.courses_of([], [], [], missed) == ()
+    assert (paged.last.at, courses.courses_of([], [], [], missed)) == (made.at(8), ())
 
 
 def test_other_work_is_another_course_the_latest_first_and_an_anchor_is_not_due() -> None:
@@ -69,8 +68,7 @@ def test_what_is_of_another_machine_or_other_work_is_not_its_own() -> None:
     first, second = courses.courses_of(series, [here, there], accepted, [])
     assert [known.reason for known in first.accepted] == ["here", "a night that is not shown"]
     assert (first.machine, first.series) == ("m", (deciding, followed, blank))
-    assert first.shown == (deciding, followed)
-    assert (second.machine, states(second)) == ("other", "02 ok")
+    assert (first.shown, second.machine, states(second)) == ((deciding, followed), "other", "02 ok")
 
 
 def sided(mlx: str, reference: str, **facts: Any) -> Entry:

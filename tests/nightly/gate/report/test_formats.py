@@ -150,8 +150,7 @@ def test_values_are_in_base_units_and_what_is_not_known_is_no_sample() -> None:
     ):
         found = samples(of(Judged("m", unit, "lower", candidate=value)))
         (sample,) = found[f"tracekit_gate_{family}"]
-        assert sample.value == pytest.approx(written)
-        assert sample.labels["side"] == "candidate"
+        assert (sample.value, sample.labels["side"]) == (pytest.approx(written), "candidate")
         assert sample.labels.get("unit") == (unit if family == "value" else None)
     # Prometheus would take a zero for a value.
     judged = Judged("m", "ns", "lower", outcome=Outcome.INCONCLUSIVE, reason="Too few pairs.")

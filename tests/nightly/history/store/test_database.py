@@ -283,8 +283,7 @@ def test_a_reader_sees_what_was_there_while_another_writes(url: str) -> None:
         writer.append(night_of(1))
         with writer.database.writing() as connection:
             append(connection, night_of(2))
-            assert reader.nights() == [night_of(1)]
-            assert len(reader.series()[0].points) == 1
+            assert (reader.nights(), len(reader.series()[0].points)) == ([night_of(1)], 1)
         assert reader.nights() == [night_of(1), night_of(2)]
 
 

@@ -328,8 +328,7 @@ def test_a_night_whose_process_was_killed_failed_unless_it_had_found_a_regressio
 def test_a_history_that_is_removed_or_a_disk_that_is_full_as_a_night_runs(played: Played) -> None:
     """Nothing measured is lost: what was written last stays whole, and the next night adds it."""
     played.begin('revision = "FIRST"')
-    file = played.top / "nights" / "history.db"
-    first = played.night(1.0)
+    file, first = played.top / "nights" / "history.db", played.night(1.0)
     limit, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 10, most))  # less than a document has
     try:
