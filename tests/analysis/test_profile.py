@@ -14,6 +14,7 @@ from tracekit.tables.xml.node import FRAMES, STACKS, Symbols
 
 # main → work → hot; main → work; main → work → work → hot (recursion)
 STACKS_OF = {0: ["hot", "work", "main"], 1: ["work", "main"], 2: ["hot", "work", "work", "main"]}
+STACKS_OF[3] = STACKS_OF[0]  # at other addresses
 
 
 FRAMED = [
@@ -33,9 +34,8 @@ def listed(table: pd.DataFrame) -> list[tuple[Any, ...]]:
 def test_own_weight_is_the_innermost_frames_and_recursion_counts_once() -> None:
     found = functions(samples_of((0, 10), (1, 4), (2, 6), (0, 1)), FRAMES_OF)
     assert listed(found) == [("hot", 17, 17, 3), ("work", 4, 21, 4), ("main", 0, 21, 4)]
-
-
-def test_own_weights_and_samples_without_a_stack_come_to_all_weight() -> None:
+    equal = functions(samples_of((0, 10), (1, 10)), FRAMES_OF)  # then by the total weight
+    assert equal["function"].tolist() == ["work", "hot", "main"]
     samples = samples_of((0, 10), (None, 5), (1, None))
     assert functions(samples, FRAMES_OF)["own"].sum() + 5 == sampled_weight(samples) == 15
     with pytest.raises(Unavailable, match="no sample has a weight"):
@@ -43,7 +43,7 @@ def test_own_weights_and_samples_without_a_stack_come_to_all_weight() -> None:
 
 
 def test_a_flame_graph_merges_equal_callers_and_leaves_room_for_their_own_weight() -> None:
-    blocks = flame(samples_of((0, 10), (1, 4), (2, 6)), FRAMES_OF)
+    blocks = flame(samples_of((0, 3), (1, 4), (2, 6), (3, 7)), FRAMES_OF)
     assert blocks == [
         Block("main", 0, 0, 20),
         Block("work", 1, 0, 20),
@@ -51,9 +51,6 @@ def test_a_flame_graph_merges_equal_callers_and_leaves_room_for_their_own_weight
         Block("work", 2, 14, 6),
         Block("hot", 3, 14, 6),
     ]
-
-
-def test_blocks_below_the_least_share_are_left_out_and_deep_stacks_end() -> None:
     samples = samples_of((0, 96), (2, 4))
     shown = [block.function for block in flame(samples, FRAMES_OF, least=0.05)]
     assert shown == ["main", "work", "hot"]
@@ -105,6 +102,7 @@ def test_encoders_of_a_replay_are_ranked_by_cost_with_what_held_them_back() -> N
     assert found["stack"].tolist() == pytest.approx([0.3, float("nan")], nan_ok=True)
     assert found[["read", "written", "bandwidth"]].isna().all(axis=None)
     assert weighted(found, "occupancy") == pytest.approx(0.8 * 0.25 + 0.2 * 0.5)
+    assert weighted(found.assign(occupancy=[0.25, None]), "occupancy") == 0.25
     unknown = encoders(replayed.assign(suspect="it is above one"))
     assert (unknown["place"].tolist(), unknown["stack"].isna().all()) == ([0, 1], True)
     assert weighted(unknown, "occupancy") is None

@@ -30,10 +30,10 @@ def encoders(*starts: int, target: bool = True) -> pd.DataFrame:
     return table("start", *((start,) for start in starts), unit=1, **cells)
 
 
-def spread(count: int, **columns: object) -> pd.DataFrame:
-    """Make rows of a second each that belong to the target."""
+def spread(count: int, *, target: bool = True, **columns: object) -> pd.DataFrame:
+    """Make rows of a second each, of the target by default."""
     times = [(at, at) for at in range(count)]
-    return table("start time", *times, unit=SECOND, duration=1, pid=4711, target=True, **columns)
+    return table("start time", *times, unit=SECOND, duration=1, pid=4711, target=target, **columns)
 
 
 def test_only_the_targets_intervals_count() -> None:
@@ -65,9 +65,9 @@ def test_what_was_not_recorded_is_not_a_zero(name: str) -> None:
             measured(name, gpu_intervals=frame)
 
 
-def test_pipelines_of_the_steady_window_are_counted() -> None:
+def test_pipelines_of_the_steady_window_are_counted_and_none_that_nobody_counts_are_zero() -> None:
     for compiled, counted, number in (
-        (activity([50, 99], []), None, 0),
+        (activity([], [50, 99]), None, 0),
         (activity([99, 100, 399, 400], []), None, 2),
         (None, made(10, 150), 1),
         (activity([120], []), made(110, 115, 150), 3),
@@ -79,9 +79,6 @@ def test_pipelines_of_the_steady_window_are_counted() -> None:
         tables = {"gpu_intervals": intervals([(0, 400)]), "phases": phases(100, 300)}
         known = {"compiler_activity": compiled, "specializations": counted}
         assert measured("steady_compiles", **tables, **known) == number
-
-
-def test_pipelines_that_nobody_counts_are_no_zero() -> None:
     for clock, known, reason in (
         ("gpu", {"compiler_activity": activity([], [120, 130])}, "2 times under its own name"),
         ("gpu", {}, "neither compiler activity"),
@@ -176,7 +173,8 @@ def test_states_memory_allocations_and_wiring() -> None:
     host = intervals([(0, 5)], clock="host")
     with pytest.raises(Unavailable, match="ran on the CPU"):
         measured("gpu_downclocked_ratio", gpu_performance_states=states, gpu_intervals=host)
-    sizes = spread(8, size=range(0, 800, 100))
+    sizes = pd.concat([spread(8, size=range(0, 800, 100)), spread(8, size=[None] * 8)])
+    sizes = pd.concat([sizes, sizes.assign(pid=4712, size=50), spread(8, size=9, target=False)])
     assert measured("gpu_memory_slope", allocated_sizes=sizes, **work) == pytest.approx(100)
     samples = sizes.rename(columns={"size": "memory"})
     assert measured("memory_slope", process_samples=samples, **work) == pytest.approx(100)
@@ -186,8 +184,8 @@ def test_states_memory_allocations_and_wiring() -> None:
     allocated, steps = spread(6, event="Allocation"), spread(4, phase="steady")
     known = {"resource_allocations": allocated, "steps": steps, **work}
     assert measured("allocations_per_step", **known) == pytest.approx(4 / 4)
-    wired = spread(2, event="Wire Memory")
-    twice = pd.concat([wired, wired, spread(5, event="Other")])
+    wired, foreign = (spread(at, event="Wire Memory", target=at < 5) for at in (2, 5))
+    twice = pd.concat([wired, wired, spread(5, event="Other"), foreign])
     assert measured("wire_time", driver_events=twice, **work) == 2 * SECOND
 
 
@@ -207,7 +205,7 @@ UNKNOWN: list[Note] = [(phase, what, None, "MLX is not loaded") for phase, what,
 
 def profile(notes: list[Note]) -> pd.DataFrame:
     frame = table("phase what bytes reason", *notes).astype({"bytes": "Int64"})
-    return frame.assign(time=range(len(notes)))
+    return frame.assign(time=range(len(notes)))[::-1]
 
 
 def test_growth_is_from_the_note_before_the_steady_phase_for_each_step() -> None:

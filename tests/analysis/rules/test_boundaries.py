@@ -156,7 +156,7 @@ def test_waits_that_are_few_or_cost_little_are_silent() -> None:
 
 def test_readbacks_are_told_by_the_workload_or_by_the_structure_of_the_loop(golden: Golden) -> None:
     frame = intervals([(at * US, 500 * US) for at in range(0, 40_000, 1_000)], clock="host")
-    spans = named(*(("readback", at + 500, 500) for at in range(0, 40_000, 1_000)), unit=US)
+    spans = named(*(("readback", at + 500, 500) for at in range(-4_000, 44_000, 1_000)), unit=US)
     steps = row_of_steps([4_000 * US] * 10)
     told = judged(READS, gpu_intervals=frame, steps=steps, spans=spans)  # 30 times 500 µs
     [twice] = judged(READS, gpu_intervals=frame, steps=steps, spans=pd.concat([spans, spans]))
@@ -183,7 +183,7 @@ def test_what_came_about_in_another_way_is_silent() -> None:
         assert not judged(rule, **handed_over(rows))
 
 
-def test_a_rule_abstains_where_it_cannot_know() -> None:
+def test_a_rule_abstains_where_it_cannot_know_or_nobody_reports() -> None:
     for rule, changes, reason in (
         (BUFFERS, {"command_buffer": None}, "to which command buffers"),
         (BUFFERS, {"start_latency": None}, "when work was committed is not known"),
@@ -196,9 +196,6 @@ def test_a_rule_abstains_where_it_cannot_know() -> None:
         known = frame.assign(**changes).astype(frame.dtypes.to_dict())
         with pytest.raises(Unavailable, match=reason):
             judged(rule, gpu_intervals=known)
-
-
-def test_readbacks_abstain_where_nobody_reports() -> None:
     host = intervals([(0, 5)], clock="host")
     with pytest.raises(Unavailable, match="has no spans `readback`"):
         judged(READS, gpu_intervals=host, steps=row_of_steps([10]))

@@ -63,7 +63,7 @@ def test_what_spikes_take_beyond_their_neighbours_is_the_saving(golden: Golden) 
     golden(*spikes(with_spikes(30, 60)), *spikes(with_spikes(30, 60), beside))
 
 
-def test_there_are_no_spikes_where_no_few_steps_stand_out() -> None:
+def test_there_are_no_spikes_where_no_few_steps_stand_out_by_thresholds_that_can_be_set() -> None:
     for times in (
         with_spikes(),  # even
         with_spikes(30, number=1_000),  # too little time
@@ -74,9 +74,6 @@ def test_there_are_no_spikes_where_no_few_steps_stand_out() -> None:
         *(noisy(spread, 500, 11) for spread in (0.02, 0.1, 0.3)),
     ):
         assert not spikes(times)
-
-
-def test_thresholds_of_spikes_can_be_set() -> None:
     once = with_spikes(30, number=1_000)
     assert spikes(once, limit=0.001)
     assert not spikes(once, limit=0.001, least_excess=5.0)

@@ -39,9 +39,6 @@ def test_work_beside_the_targets_is_named_with_its_owner_and_what_it_delayed(
     [late] = contended(*work, latencies=latencies, **known)
     assert late.saving == 8 * SECOND
     golden(*beside, late, *contended(*work, latencies=latencies))
-
-
-def test_rows_without_a_process_are_said_to_be_unknown() -> None:
     frame = intervals([(0, 10)], others=[(0, 5)])
     frame.loc[~frame["target"], ["process", "pid"]] = pd.NA
     [finding] = judged("gpu-contended", gpu_intervals=frame)
@@ -94,9 +91,7 @@ def test_time_below_the_best_state_or_clock_is_reported(golden: Golden) -> None:
     for before, severity in ((0.5, Severity.NOTE), (0.6, Severity.WARNING)):
         [found] = downclocked((0, before), (2, 8), gpu_performance_states=ramp)
         assert found.severity is severity
-
-
-def test_a_single_low_reading_is_chance() -> None:
+    # A single low reading is chance.
     assert not downclocked((0, 9), gauges=clocks(0.7, *[1.4] * 8))
     assert len(downclocked((0, 9), gauges=clocks(0.7, 0.7, *[1.4] * 7))) == 1
 
@@ -127,17 +122,14 @@ LATER = phases(2 * SECOND, 8 * SECOND)
 def test_heat_is_reported_with_its_share_and_warming_up_is_a_note(golden: Golden) -> None:
     hot = states((0, 6, "Nominal"), (6, 2, "Serious"), (8, 4, "Critical"))
     warming = states((0, 4, "Nominal"), (4, 9, "Fair"))
-    found = [heated(hot, phases=LATER), heated(gauges=levels(0, 2, 3, 4))]
+    found = [heated(hot, phases=LATER), heated(states(), gauges=levels(0, 2, 3, 4))]
     notes = [heated(warming), heated(gauges=levels(0, 0, 1, 2)[::-1])]
     assert {one.severity for found in notes for one in found} == {Severity.NOTE}
     golden(*(one for each in (*found, *notes) for one in each))
     assert not heated(gauges=levels(2, 2, 2))
-
-
-@pytest.mark.parametrize("state", ["Nominal", "Fair", "fair"])
-def test_an_equable_state_is_passed(state: str) -> None:
-    assert not heated(states((0, 12, state)))
-    assert not heated(states((0, 2, "Critical"), (2, 10, state)), phases=LATER)
+    for equable in ("Nominal", "Fair", "fair"):
+        assert not heated(states((0, 12, equable)))
+        assert not heated(states((0, 2, "Critical"), (2, 10, equable)), phases=LATER)
 
 
 def test_what_is_not_known_is_not_guessed() -> None:

@@ -56,7 +56,7 @@ def test_growth_is_reported_by_second_step_and_token(golden: Golden) -> None:
     golden(*all_known, *no_tokens, *partly)
 
 
-def test_what_does_not_rise_from_part_to_part_is_passed() -> None:
+def test_what_does_not_rise_from_part_to_part_by_32_mebibytes_and_a_twentieth_is_passed() -> None:
     for sizes in (
         (100, 150, 100, 150, 100, 150, 100, 150),
         (100, 100, 100, 300, 300, 300, 300, 300),
@@ -64,16 +64,13 @@ def test_what_does_not_rise_from_part_to_part_is_passed() -> None:
         (240, 220, 200, 180, 160, 140, 120, 100),
     ):
         assert not judge(allocated(*sizes))
-
-
-def test_it_takes_32_mebibytes_and_a_twentieth() -> None:
     for first, last, number in ((100, 132, 0), (100, 133, 1), (1_000, 1_050, 0), (1_000, 1_051, 1)):
         line = np.linspace(first, last, 8).round().astype(int).tolist()
         assert len(judge(allocated(*line))) == number
 
 
 def test_a_cache_that_grows_as_it_says_is_passed_and_resident_memory_serves_last() -> None:
-    kept = held(10, 30, 50, 70, 90, 110, 130, 150)
+    kept = held(10, 30, 50, 70, 90, 110, 130, 150)[::-1]
     assert not judge(GROWING, gauges=kept)
     assert len(judge(GROWING, gauges=kept.assign(source="macmon"))) == 1
     resident, of_the_gpu = "resident memory grew", "memory of the GPU grew"
@@ -190,12 +187,15 @@ def lost(events: pd.DataFrame, made: pd.DataFrame | None, **tables: Any) -> list
 def test_what_is_wired_in_most_parts_and_not_allocated_is_lost(golden: Golden) -> None:
     by_size = lost(wiring(0, 100, 200, 300, 400, 500), allocating(*[10] * 8))
     # The level of wired memory tells where events have no sizes.
-    rows = [(at * 50, at % 2 << 30) for at in range(16)]
+    rows = [(at * 50, 1 + at % 2 << 30) for at in range(20)]  # the last after the loop
     levels = table("start size", *rows, duration=50)
-    by_level = lost(wiring(*EACH, size=""), allocating(0), wired_memory=levels)
+    by_level = lost(wiring(*EACH, size=""), allocating(0), wired_memory=levels[::-1])
     # Without allocations it takes over a gigabyte.
     golden(*by_size, *by_level, *lost(wiring(*EACH, size="128.00"), None))
     assert not lost(wiring(*EACH), None)
+    for own in (True, False):  # what others allocate is no reason
+        beside = levels.assign(target=own)
+        assert bool(lost(wiring(*EACH), None, allocated_sizes=beside)) != own
     machine = Provenance(machine={"memory": 8 << 30, "swap": MIB})
     sets = table("time target", (50, True), (60, True), (70, False))
     [small] = lost(wiring(*EACH), allocating(0), provenance=machine, residency_changes=sets)
