@@ -60,6 +60,7 @@ class metal:
 WORKLOAD = '''
 import os, signal, time
 import mlx.core as mx
+from tracekit.base import UsageError
 from tracekit.workload import Step, workload
 
 @workload
@@ -68,6 +69,8 @@ def dots(size: int = 4) -> Step:
     mode = os.environ["DOTS"]
     if mode == "die":
         os._exit(9)
+    if mode == "misuse":
+        raise UsageError("size is odd", hint="Take 4.")
     if mode == "stop":
         os.kill(os.getpid(), signal.SIGINT)
     return Step(mx.step, lambda _: time.sleep(60 if mode == "hang" else 0.001), "metal")
@@ -158,8 +161,9 @@ def test_a_capture_that_did_not_come_is_said_and_what_is_there_kept(
     metal: str, dots: str, said: str, mac: Mac, capture: Capture, tmp_path: Path
 ) -> None:
     mac(metal, dots)
-    with pytest.raises(ToolError, match=f"Nothing was captured. .*{said}"):
+    with pytest.raises(ToolError, match=f"Nothing was captured. .*{said}") as caught:
         capture()
+    assert bool(caught.value.hint) == (not dots)
     recording = Recording(tmp_path / "run")
     assert recording.provenance().stages["record"].state == "failed"
     assert recording.journal_file.exists()
@@ -184,6 +188,10 @@ def test_a_capture_that_is_late_or_interrupted_ends(
     mac("", "stop")
     with pytest.raises(InterruptedRunError, match="Interrupted while"):
         capture(output=tmp_path / "asked to stop")
+    mac("", "misuse")
+    with pytest.raises(UsageError, match="size is odd") as caught:
+        capture(output=tmp_path / "misused")
+    assert (caught.value.hint, (tmp_path / "misused").exists()) == ("Take 4.", False)
     recording = Recording(tmp_path / "again")
     spec = Spec.load(recording.spec_file)
     assert (spec.repeats, spec.lifeline) == (3, True)  # it does not outlive tracekit

@@ -84,7 +84,9 @@ def test_without_a_toc_the_target_is_named_or_the_only_process_or_nobody(
         file.write_text(intervals_xml(rows))
         run = imported(file, tmp_path / f"run {target} {said}", target=target)
         assert (run.provenance.targets, run.provenance.templates) == (found, ())
-        assert said in " ".join(run.provenance.warnings)
+        warned = " ".join(run.provenance.warnings)
+        assert "without a TOC" in warned
+        assert said in warned
     result = pipeline.analyze(Recording(tmp_path / "run None without a TOC"))
     [busy] = [metric for metric in result.metrics if metric.name == "gpu_busy"]
     assert (busy.value, "--target" in busy.reason) == (None, True)
@@ -296,10 +298,10 @@ def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: 
     noted = {1: "Recording was cut", 2: "Buffers were full"}
     runs = {
         number: Recorded(
-            [intervals((number, 10, PYTHON))], Encoder(), RunInfo(pid=4711 + number),
+            [intervals((number, 10, who))], Encoder(), RunInfo(pid=4711 + number),
             issues=[Issue(words)],
         )
-        for number, words in noted.items()
+        for (number, words), who in zip(noted.items(), (PYTHON, SERVER), strict=True)
     }  # fmt: skip
     write_runs(tmp_path / "x.trace", runs)
     for number, chosen in ((2, None), (1, 1)):
@@ -311,13 +313,17 @@ def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: 
         assert [words in said for words in noted.values()] == [number == 1, number == 2]
         assert ("x has 2 runs: run 1 (python3 4712, 2026-03-30" in said) is (chosen is None)
         assert ("Run 2, the last one, is read; --run chooses another." in said) is (chosen is None)
-    run.recording.result_file.touch()
+    with pytest.raises(UsageError, match="--target WindowServer names none"):
+        imported(tmp_path / "x.trace", tmp_path / "another", target="WindowServer", run=1)
+    outcome = (run.recording.result_file, run.recording.report_file)
+    for file in outcome:
+        file.touch()
     choose_run(run.recording, 1)
-    assert run.recording.result_file.exists(), "it was about this run already"
+    assert all(file.exists() for file in outcome), "it was about this run already"
     choose_run(run.recording, 2)
     now = Run(run.recording)
     assert ([target.pid for target in now.provenance.targets], starts(now)) == ([4713], [2])
     assert (now.provenance.run, now.provenance.workload) == (2, "x")
-    assert not run.recording.result_file.exists()
+    assert not any(file.exists() for file in outcome)
     with pytest.raises(UsageError, match="run 3"):
         choose_run(run.recording, 3)

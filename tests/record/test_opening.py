@@ -60,7 +60,7 @@ def test_the_page_is_opened_unless_something_else_is_named_and_can_be(
     [
         ("page", False, "`tracekit report"),
         ("trace", False, "open the page"),
-        ("trace", True, "It was pruned: the bundle"),
+        *((what, True, "It was pruned: the bundle") for what in ("trace", "gputrace")),
         ("gputrace", False, "capture --gputrace"),
     ],
 )
@@ -95,7 +95,7 @@ def test_a_bundle_opens_in_the_instruments_that_recorded_it_else_the_selected_el
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "xcrun").touch(0o755)
     for lines, app, asked in (
-        (((beta, "record"),), in_beta, nothing),
+        (((), (beta, "record")), in_beta, nothing),
         ((), in_selected, run),
         ((("/gone/Developer/xctrace", "record"),), in_selected, run),
     ):

@@ -32,6 +32,7 @@ def test_tests_are_called_as_llama_bench_calls_them() -> None:
         "".join(json.dumps(test) + "\n" for test in (PROMPT, DECODE)): ["pp512", "tg128"],
         text(PROMPT, {**PROMPT, "n_threads": 4}): ["pp512_n_threads=12", "pp512_n_threads=4"],
         text(PROMPT, {**PROMPT, "avg_ts": 1.0}): ["pp512", "pp512_2"],
+        text(PROMPT, {**DECODE, "n_threads": 4}): ["pp512", "tg128"],
         WHOLE[: WHOLE.index('"n_gen": 128')]: ["pp512"],  # cut short
         f"warming up [1/2]\n{WHOLE}done\n": ["pp512", "tg128"],
         "| model | size | t/s |\n": [],
@@ -68,7 +69,7 @@ PEAK = "mlx_peak_memory"
 def test_what_mlx_lm_says_at_its_end_is_read() -> None:
     cases = {
         SEVERAL: {PROMPTS: 200.0, TOKENS: 20.0, PEAK: 3e9, "generations_measured": 3.0},
-        TRIALS + AVERAGES: {PROMPTS: 905.0, TOKENS: 45.5, PEAK: 15.25e9},
+        TRIALS + AVERAGES: {PROMPTS: 905.0, TOKENS: 45.5, PEAK: 15.25e9, "trials_measured": 3.0},
         TRIALS: {TOKENS: 46.0, PEAK: 15.5e9, "trials_measured": 3.0},
         "Prompt: what is a page?\n": {},
         "He said: Generation: 12 tokens, 3.0 tokens-per-sec\n": {},

@@ -106,14 +106,18 @@ def test_a_worker_that_still_waits_is_tried_again_and_one_that_was_let_go_has_a_
 def test_a_worker_that_was_let_go_is_not_taken_though_it_still_says_that_it_waits(
     recording: Recording, tmp_path: Path
 ) -> None:
-    says = """echo '{"state": "waiting"}' > "$0.new"; mv "$0.new" "$0"; exec sleep 60"""
+    says = 'echo try; echo "$SAYS" > "$0.new"; mv "$0.new" "$0"; exec sleep 60'
     argv = ("/bin/sh", "-c", says, str(recording.workload_file))
-    target = Warmed(Launch(argv, journal=recording.journal_file), tmp_path / "go")
-    with closing(AttachedWorker(target, recording, print, WorkerTimeouts())) as worker:
+    launch = Launch(argv, {"SAYS": '{"state": "waiting"}'}, recording.journal_file)
+    target, timeouts = Warmed(launch, tmp_path / "go"), WorkerTimeouts(ready=30)
+    with closing(AttachedWorker(target, recording, print, timeouts)) as worker:
         first = worker.ready()
         assert worker.ready().target == first.target
         first.changed(Account(state=State.STARTED))
         assert worker.ready().target != first.target
+    assert not target.go_file.exists()
+    assert recording.target_output_file.read_text() == "try\n" * 2
+    assert (recording.folder / "workload-try-1.json").exists()
 
 
 def test_no_start_lets_no_worker_go(

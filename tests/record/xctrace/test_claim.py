@@ -37,6 +37,7 @@ def test_staging_files_of_ours_go_when_nobody_needs_them(tmp_path: Path) -> None
     assert ours.remove_staging(frozenset({old, young, gone})) == {young}
     assert (old.exists(), young.exists(), other.exists()) == (False, True, True)
     assert json.loads((tmp_path / "notes" / "staging.json").read_text()) == [str(young)]
+    assert ours.remove_staging(frozenset({gone})) == frozenset()  # of these alone
     made(young, AGE + 0.1)
     assert ours.remove_staging() == frozenset()
     assert not young.exists()
@@ -67,16 +68,13 @@ def test_lsof_is_believed_only_where_it_is_sure() -> None:
     assert {said: asked(*said) for said in cases} == cases
 
 
-def test_the_floor_is_10_gb_or_as_the_variable_says() -> None:
+def test_the_floor_is_10_gb_or_as_the_variable_says_and_a_tenth_of_it_is_critical() -> None:
     cases = {"": 10e9, "2": 2e9, " 0.5 ": 0.5e9, "0": 0}
     assert {text: claim.floor({"TRACEKIT_DISK_FLOOR": text}) for text in cases} == cases
     assert claim.floor({}) == 10e9
     for wrong in ("much", "-1", "nan", "inf", "10GB"):
         with pytest.raises(UsageError, match="TRACEKIT_DISK_FLOOR is"):
             claim.floor({"TRACEKIT_DISK_FLOOR": wrong})
-
-
-def test_a_tenth_of_the_floor_is_critical() -> None:
     said = "8.2 GB are free where /staging lies, and {} GB must stay free"
     cases = {
         8.25: ("", False),
