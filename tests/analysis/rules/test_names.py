@@ -39,6 +39,12 @@ def test_gathers_that_take_long_are_found(golden: Golden) -> None:
     golden(*judged("gather-share", gpu_intervals=layers("Gather", 20, 5, 60)))
     small = layers("Gather", 2, 5, 60)
     assert not judged("gather-share", gpu_intervals=small)
+    # Names of shaders count where there are any of the target's.
+    seen, unnamed = layers("Gather", 20, 5, 60), small.assign(label="Compute Command 1")
+    others = seen.assign(name="Matmul", target=False)
+    both = pd.concat([others, seen.assign(name=seen["label"])], ignore_index=True)
+    [found] = judged("gather-share", gpu_intervals=unnamed, shader_runs=both)
+    assert found == judged("gather-share", gpu_intervals=seen, shader_runs=others)[0]
     assert judged("gather-share", {"limit": 0.03}, gpu_intervals=small)
 
 
@@ -110,9 +116,6 @@ def test_a_softmax_between_products_is_found() -> None:
         said = [one.message for one in judged("unfused-attention", gpu_intervals=work)]
         assert len(said) == found, names
         assert all(f"{number} times a product, a softmax and a product" in one for one in said)
-
-
-def test_unfused_attention_takes_a_share_of_the_time() -> None:
     for other, limit, found in ((57, 0.05, False), (56, 0.05, True), (56, 0.1, False)):
         rows = [(at * 100, other if at % 4 == 3 else 1) for at in range(40)]
         work = intervals(rows).assign(label=["gemm", "softmax", "gemm", "other"] * 10)
