@@ -28,8 +28,8 @@ WORK = Work(
 REPORT = WorkloadReport(
     backend="metal",
     model=WORK,
-    phases=(Phase("prepare", 900, 1000), Phase("warm-up", 1000, 1500), Phase("steady", 1500, None)),
-    steps=(StepMark("warm-up", 1010, 1020, 1400), StepMark("steady", 1500, 1510, 1900)),
+    phases=(Phase("prepare", 900, 1000), Phase("warm-up", 1000, 1500), Phase("steady", 1510, None)),
+    steps=(StepMark("warm-up", 1010, 1020, 1400), StepMark("steady", 1500, 1510, 1900, "", 0)),
     specializations=(Specialization("custom_kernel_paged_decode__x", 1020),),
 )
 TOLD = WorkloadReport(
@@ -56,8 +56,8 @@ ROWS: list[tuple[WorkloadReport, int, dict[str, list[Row]]]] = [
         REPORT, 1500,
         {
             # the last one was cut short
-            "phases": [[-600, 100, "prepare"], [-500, 500, "warm-up"], [0, 0, "steady"]],
-            "steps": [[-490, 390, 0, "warm-up", 10, 16, ""], [0, 400, 1, "steady", 10, 16, ""]],
+            "phases": [[-600, 100, "prepare"], [-500, 500, "warm-up"], [10, 0, "steady"]],
+            "steps": [[-490, 390, 0, "warm-up", 10, 16, ""], [0, 400, 1, "steady", 10, 0, ""]],
             "specializations": [[-480, "custom_kernel_paged_decode__x"]],
             "step_models": [[-500, "metal", 16, 300, 200, 40, 2**40, 1, ""]],
         },
