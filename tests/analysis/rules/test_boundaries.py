@@ -71,6 +71,9 @@ def test_boundaries_and_late_starts_are_findings(golden: Golden) -> None:
     steady = judged(LATE, gpu_intervals=starts, phases=phases(5_000 * US, 3_000 * US))  # 3 of them
     golden(*of_buffers, *of_encoders, *waited, *steady)
     assert not judged(ENCODERS, {"limit": 0.2}, gpu_intervals=encoders)
+    buffers.loc[100:, "start"] += 70 * US  # one longer gap: the median counts
+    [found] = judged(BUFFERS, gpu_intervals=buffers)
+    assert found.saving == 199 * 20 * US
 
 
 def test_each_gap_belongs_to_one_of_them() -> None:

@@ -127,6 +127,7 @@ def test_heat_is_reported_with_its_share_and_warming_up_is_a_note(golden: Golden
     assert {one.severity for found in notes for one in found} == {Severity.NOTE}
     golden(*(one for each in (*found, *notes) for one in each))
     assert not heated(gauges=levels(2, 2, 2))
+    assert not heated(states((0, 3, "Fair"), (3, 9, "Nominal")), phases=LATER)  # it cooled down
     for equable in ("Nominal", "Fair", "fair"):
         assert not heated(states((0, 12, equable)))
         assert not heated(states((0, 2, "Critical"), (2, 10, equable)), phases=LATER)

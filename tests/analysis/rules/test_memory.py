@@ -146,7 +146,7 @@ def test_allocations_of_each_step_are_reported(golden: Golden) -> None:
     wiring = table("start duration", (1_000, 10), (1_005, 15), (3_000, 1), event="Wire Memory")
     known = {"steps": steps, "driver_events": wiring.assign(target=True)}
     golden(*hot(resources(8), **known), *hot(resources(50)))  # without steps seconds count
-    assert hot(resources(6), **known)
+    assert hot(resources(6, size=pd.array([None] * 6, "Int64")), **known)
     assert not hot(resources(5), **known)
     assert not hot(resources(49))
 

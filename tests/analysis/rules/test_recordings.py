@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from analysed import SECOND, Golden, intervals, judged, phases, table
-from stock import frame
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
@@ -87,9 +86,6 @@ def test_device_work_that_does_not_cover_the_steps_was_cut(golden: Golden) -> No
     assert len(truncated([(1, 1)], (1, 1.15))) == 1
     assert not truncated([(1, 1)], (1, 1.15), clock={"uncertainty": 60_000_000})
     assert not truncated([(1, 1)], (1, 1.1))
-
-
-def test_steps_that_only_waited_for_load_need_no_work() -> None:
     both = (1, 1, None), (2, 8, None)
     steps = table("start duration variant", *both, unit=SECOND, phase="steady")
     assert not truncated([(1, 1)], (1, 9), steps=steps.assign(variant=["", "idle"]))
@@ -132,8 +128,8 @@ def erred(*rows: tuple[int, int, int], **tables: pd.DataFrame) -> list[Finding]:
 
 
 def test_errors_of_the_target_are_counted_by_kind(golden: Golden) -> None:
-    rows = (7, 1, 8), (9, 2, 8), (11, 5, 2), (12, 3, 2), (13, 1, 0)
-    sent = frame([{"start": 0, "duration": 1, "target": True, "command_buffer": 5}])
+    rows = (7, 1, 8), (9, 2, 8), (11, 5, 2), (12, 3, 2), (13, 1, 0), (14, 6, 2)
+    sent = table("start command_buffer target", (0, 5, True), (1, 6, False), duration=1)
     golden(*erred(*rows, submissions=sent), *erred((7, 9, 99)))  # the last is nobody's
     assert not erred((7, 3, 2))  # another process's
     assert not erred()
