@@ -9,7 +9,7 @@ import random
 import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from tracekit.machine.state import State
 from tracekit.nightly.captures import Session
 from tracekit.nightly.history.night import Described, Night, Pair
 from tracekit.nightly.history.night import Side as Role
+from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night
@@ -104,7 +105,21 @@ class Played:
         seam = Session(_ready, lambda _: "", self._measure, lambda *_, **__: iter(()))
         plan = read_plan(self.top / "tracekit.toml")
         self.nights.append(run_night(plan, now=lambda: begins, session=seam, **keys))
+        if keys.get("keep", True):
+            self._beside(plan.history)
         return self.nights[-1]
+
+    def _beside(self, history: str) -> None:
+        """Let another plan and another machine have had the same night, and become slower."""
+        night, slower = self.nights[-1], {"candidate": 2e6, "reference": 1e6, "expected": 1.0}
+        entries = tuple(
+            replace(entry, judged=tuple(replace(each, **slower) for each in entry.judged))
+            for entry in night.entries
+        )
+        with Store.open(history) as store:
+            for number, names in enumerate(({"plan": "other"}, {"machine": "maxi"})):
+                other = f"{night.id[:20]}{number}{night.id[-3:]}"
+                store.append(replace(night, id=other, entries=entries, **names))
 
     @property
     def plan(self) -> Path:
