@@ -54,9 +54,8 @@ def test_one_buffer_does_not_count_and_five_of_two_hundred_dispatches_do() -> No
     assert taken == [bytes([number] * 4) for number in (0, 1, 2, 0, 1)]  # in turns
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+def test_what_cannot_be_had_is_said_with_its_reason(subtests: pytest.Subtests) -> None:
+    for options, said in (
         ({"has_device": False}, "the system has no Metal device."),
         ({"has_queue": False}, "Metal gives no command queue."),
         ({"compile_error": "line 3: error: 'flot'"}, "Metal cannot compile scale: line 3: error: "),
@@ -68,12 +67,10 @@ def test_one_buffer_does_not_count_and_five_of_two_hundred_dispatches_do() -> No
         ({"times": lambda _: (5.0, 0.0)}, "the GPU's clock gave zeros."),
         ({"times": lambda _: (5.0, 5.0)}, "the GPU's clock ran from 5.0 to 5.0 s."),
         ({"times": lambda _: (5.0, math.nan)}, "the GPU's clock ran from 5.0 to nan s."),
-    ],
-)
-def test_what_cannot_be_had_is_said_with_its_reason(options: dict[str, object], said: str) -> None:
-    why = re.escape(f"GPU time is not available, because {said}")
-    with pytest.raises(ToolError, match=f"^{why}"):
-        timed(FakeMetal(**options))
+    ):
+        why = re.escape(f"GPU time is not available, because {said}")
+        with subtests.test(said), pytest.raises(ToolError, match=f"^{why}"):
+            timed(FakeMetal(**options))
 
 
 def test_without_metal_or_its_bindings_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:

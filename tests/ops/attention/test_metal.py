@@ -113,9 +113,8 @@ def test_heads_are_shared_out_evenly() -> None:
     assert [heads_at_once(group, 16) for group in (4, 5, 8)] == [4, 3, 4]
 
 
-@pytest.mark.parametrize(
-    ("cores", "batch", "q_heads", "tokens", "threads", "partitions"),
-    [
+def test_cores_that_are_known_are_filled() -> None:
+    for cores, batch, q_heads, tokens, threads, partitions in (
         # A core for each threadgroup.
         (132, 16, 8, 1024, 512, 1),
         (132, 16, 16, 1024, 512, 1),
@@ -129,13 +128,9 @@ def test_heads_are_shared_out_evenly() -> None:
         (40, 16, 32, 2048, 384, 1),
         (10, 2, 16, 2048, 512, 1),
         (10, 2, 64, 2048, 256, 1),
-    ],
-)
-def test_cores_that_are_known_are_filled(
-    cores: int, batch: int, q_heads: int, tokens: int, threads: int, partitions: int
-) -> None:
-    how = plan(_sized(batch, q_heads, tokens=tokens), cores=cores)
-    assert (how.threadgroup, how.partitions) == (threads, partitions)
+    ):
+        how = plan(_sized(batch, q_heads, tokens=tokens), cores=cores)
+        assert (how.threadgroup, how.partitions) == (threads, partitions)
 
 
 def test_what_is_asked_for_is_had() -> None:
