@@ -126,8 +126,9 @@ DECODE = Capture("decode", "paged")
 
 @pytest.fixture
 def plan(tmp_path: Path) -> NightPlan:
-    output, file = tmp_path / "nights", tmp_path / "tracekit.toml"
-    return NightPlan("nightly", file, (DECODE,), output, f"sqlite:///{output / 'history.db'}")
+    (tmp_path / "link").symlink_to(tmp_path)
+    file, url = tmp_path / "tracekit.toml", f"sqlite:///{tmp_path}/link/nights/history.db"
+    return NightPlan("nightly", file, (DECODE,), tmp_path / "nights", url)
 
 
 @pytest.fixture
@@ -154,8 +155,7 @@ def test_a_night_that_was_cut_off_is_added_as_partial(plan: NightPlan, memory: M
     others = {"kept": False}, {"plan": "other"}, {"machine": "maxi"}
     for day, other in enumerate(others, 4):
         left(plan, night_of(day, ended="", outcome=None, **other))
-    broken = left(plan, night_of(2))
-    (broken / DOCUMENT).write_text("{")
+    (left(plan, night_of(2)) / DOCUMENT).write_text("{")
     first, second = memory.catch_up("mini", NOW)
     assert first.startswith(f"The night {night_of(2).id} could not be added: ")
     name = night_of(3).id

@@ -74,7 +74,7 @@ def test_the_last_baseline_of_a_work_holds_and_is_said_in_words() -> None:
     holds = [held.holds for held in listing.held_on("mini", revoked)]
     assert holds == [False, False, True, True, False]
     share = judged_of("share", scale="difference", unit="ratio")
-    night = night_of(1, [entry_of(judged=[judged_of(), share])])
+    night = night_of(1, [entry_of("a"), entry_of(judged=[judged_of(), share])])
     accepted = Accepted(night.id, "decode", "w1", "", "", {"step_p50": (0.0953,), "share": (0.02,)})
     assert listing.expected_words(night, accepted, "step_p50") == "+10.0 % against the reference"
     assert listing.expected_words(night, accepted, "share") == "+2.0 points against the reference"

@@ -15,6 +15,7 @@ from hypothesis import strategies as some
 from tracekit.nightly.history.steps import (
     Point,
     Series,
+    anchors_of,
     is_searched,
     levels,
     moves,
@@ -204,7 +205,10 @@ def test_against_a_commit_that_stays_levels_are_the_changes_and_differences_are_
 
 def test_an_anchor_ties_the_ends_of_a_chain() -> None:
     nights = series(chain([0.01] * 9))
-    free, anchored = levels(nights), levels(nights, [point(8, 0.0, "c0", "c9")])
+    own = series([point(8, 0.0, "c0", "c9")], capture="decode-anchor")
+    others = [replace(own, **{name: "other"}) for name in ("machine", "plan", "capture", "metric")]
+    assert anchors_of(nights, [*others, own]) == own.points
+    free, anchored = levels(nights), levels(nights, own.points)
     assert 0 < anchored.values[-1] < free.values[-1] / 5, "one distance weighs more than nine"
     assert anchored.covariance[-1, -1] < free.covariance[-1, -1] / 5
     other = levels(nights, [point(8, 0.0, "elsewhere", "c99")])
@@ -277,7 +281,6 @@ def test_a_chain_of_equal_nights_wanders_and_has_no_step() -> None:
 def test_a_step_of_a_chain_and_one_against_a_commit_that_stays_are_found_alike() -> None:
     moving = steps_of(series(chain([0.0] * 5 + [0.06] + [0.0] * 4)))
     stays = steps_of(series([point(at, 0.06 * (at >= 5), "base", f"c{at}") for at in range(10)]))
-    for found in (moving, stays):
-        [step] = found
+    for [step] in (moving, stays):
         assert (step.index, step.of, step.before) == (5, "change", pytest.approx(0.0, abs=1e-9))
         assert step.after == pytest.approx(0.06, abs=1e-6)

@@ -101,7 +101,7 @@ def _together(nights: Sequence[Night], name: str, least: int) -> dict[str, tuple
         own = _changes(entry)
         if isinstance(own, str):
             return own if night is nights[0] else f"in the night {night.id} {own}"
-        kept = found or dict.fromkeys(own, ())
+        kept = dict.fromkeys(own, ()) if night is nights[0] else found
         found = {metric: (*kept[metric], *own[metric]) for metric in kept if metric in own}
     for judged in first.judged:
         pairs = len(found.get(judged.metric, ()))
