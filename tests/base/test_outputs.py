@@ -66,25 +66,20 @@ def test_outputs_that_are_inputs_are_refused_under_any_name(tmp_path: Path) -> N
     require_apart([tmp_path / "pipe"], [tmp_path / "other"])  # what is read of it is gone
 
 
-@pytest.mark.parametrize(
-    ("folder", "made", "kind"),
-    [
+def test_nothing_is_added_to_what_is_whole(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for folder, made, kind in (
         ("run", "run/recording.json", "a run"),
         ("mine.trace", "mine.trace/form.template", "a bundle"),
         ("MINE.GPUTRACE", "MINE.GPUTRACE/metadata", "a bundle"),
         ("batch/results", "batch/.lock", "the data set of a batch"),
-    ],
-)
-def test_nothing_is_added_to_what_is_whole(
-    tmp_path: Path, folder: str, made: str, kind: str
-) -> None:
-    (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / made).write_text("{}")
-    (tmp_path / "link").symlink_to(folder)
-    for place in (folder, f"{folder}/new/out.csv", "link/out.csv", "link"):
-        with pytest.raises(UsageError, match=f"is {kind}: nothing else"):
-            require_apart([tmp_path / place])
-    require_apart([tmp_path / f"{folder}.csv"])
+    ):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / made).write_text("{}")
+        (link := tmp_path / f"to-{folder[:4]}").symlink_to(folder)
+        for place in (folder, f"{folder}/new/out.csv", f"{link.name}/out.csv", link.name):
+            with subtests.test(place), pytest.raises(UsageError, match=f"is {kind}: nothing else"):
+                require_apart([tmp_path / place])
+        require_apart([tmp_path / f"{folder}.csv"])
 
 
 def test_what_is_not_written_is_refused_at_once_and_does_not_become_ours(tmp_path: Path) -> None:
