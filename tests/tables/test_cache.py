@@ -21,7 +21,7 @@ from tracekit.tables import cache as caching
 from tracekit.tables import place as stamps
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.cache import READER_VERSION, Kept, kept_or_read, to_put_away
-from tracekit.tables.convert import symbol_files
+from tracekit.tables.convert import convert, symbol_files
 from tracekit.tables.direct import Stored, TableRef
 from tracekit.tables.exports import PRUNED_NOTE, Header, PutAway, index, note_put_away, put_away
 from tracekit.tables.flat import Flat, read_flat
@@ -122,6 +122,15 @@ def test_an_export_is_hashed_only_where_its_stamp_differs(
         assert taken(cache, table).path == first.path
         assert hashed == expected
         hashed.clear()
+
+
+@pytest.mark.usefixtures("later")
+def test_what_an_older_reader_kept_is_read_again(table: Path, cache: Path) -> None:
+    first = taken(cache, table).path
+    for file in [*cache.glob(f"{first.stem}*")]:
+        name = file.name.replace(f".{READER_VERSION}.", f".{READER_VERSION - 1}.")
+        file.rename(file.with_name(name))
+    assert taken(cache, table).path == first
 
 
 @pytest.mark.usefixtures("later")
@@ -366,6 +375,9 @@ def test_tables_that_cannot_be_told_apart_stay_exports(
 
 def test_damaged_and_strange_files_stay(export: Export, tmp_path: Path, cache: Path) -> None:
     whole = export(COLUMNS, *[row(start, "a" * 50) for start in range(50)], schema="samples")
+    source = export(COLUMNS, row(1, "a"), schema="flat", name="flat.xml")
+    convert(source, source.with_suffix(".parquet"))
+    source.unlink()
     cut = tmp_path / "cut.xml"
     cut.write_text(whole.read_text()[:3000].replace("samples", "others"))
     (tmp_path / "page.xml").write_text("<html/>")
@@ -374,11 +386,8 @@ def test_damaged_and_strange_files_stay(export: Export, tmp_path: Path, cache: P
         "cut.xml": "it is damaged, and rows are missing",
         "page.xml": "it is no export",
     }
-    assert sorted(file.name for file in tmp_path.glob("*.xml")) == [
-        "cut.xml",
-        "page.xml",
-        "toc.xml",
-    ]
+    left = {file.name for file in tmp_path.glob("*.*") if file.suffix != ".json"}
+    assert left == {"cut.xml", "flat.parquet", "page.xml", "toc.xml"}
 
 
 def test_what_is_all_that_is_left_is_never_dropped(

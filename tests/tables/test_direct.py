@@ -8,6 +8,7 @@ import pytest
 from bundle_writer import Issue, Run, RunInfo, write_bundle, write_runs
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
+from tracekit.tables.cache import stored_to_put_away
 from tracekit.tables.direct import DIRECT_NOTE, Direct, Listed, Stored, direct, note_direct
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import index
@@ -121,6 +122,7 @@ def test_a_bundle_that_is_gone_is_said(exports: Path) -> None:
     assert raw.schemas == ()
     [said] = raw.warnings
     assert said.startswith("Tables of recording.trace are not read: ")
+    assert stored_to_put_away(exports, exports.parent / "kept", "") == ([], said)
     assert [remark.flaw for remark in raw.remarks] == [Flaw.UNREADABLE]
 
 
