@@ -85,7 +85,7 @@ def test_what_is_not_of_its_kind_is_told_in_words(subtests: pytest.Subtests) -> 
         (Kind.TARGET, ["seven"]),
     ):
         words = f"column x of raw holds what is no {kind}"
-        with subtests.test(kind), pytest.raises(InputError, match=words):
+        with subtests.test(str(kind)), pytest.raises(InputError, match=words):
             column_x(values, kind)
 
 
