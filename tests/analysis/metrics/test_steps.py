@@ -88,7 +88,7 @@ def test_counts_per_step_and_token() -> None:
 def test_depth_and_readbacks() -> None:
     rows = [(at, at + 100, at + 100, at + 900, at + 900) for at in range(0, 4_000, 1_000)]
     tables = handed_over(rows)
-    tables["steps"] = row_of_steps([2_000 * US] * 2)
+    tables["steps"] = row_of_steps([2_000 * US] * 2)[::-1]
     window = named(("steady", 0, 4_000), unit=US)
     assert measured("queue_depth_mean", **tables, phases=window) == pytest.approx(3_200 / 4_000)
     assert measured("readbacks_per_step", **tables, phases=window) == 1.5

@@ -45,6 +45,11 @@ def test_gathers_that_take_long_are_found(golden: Golden) -> None:
     both = pd.concat([others, seen.assign(name=seen["label"])], ignore_index=True)
     [found] = judged("gather-share", gpu_intervals=unnamed, shader_runs=both)
     assert found == judged("gather-share", gpu_intervals=seen, shader_runs=others)[0]
+    # Work of no length has no shares.
+    frame, window = intervals([(3, 0), (5, 0)]).assign(label="Gather"), phases(0, 9)
+    for rule in ("gather-share", "avoidable-kernels"):
+        with pytest.raises(Unavailable, match="work in the steady window has no length"):
+            judged(rule, gpu_intervals=frame, phases=window)
     assert judged("gather-share", {"limit": 0.03}, gpu_intervals=small)
 
 
@@ -75,13 +80,6 @@ def test_the_same_copies_for_each_layer_are_found(golden: Golden) -> None:
     known = {"gpu_intervals": frame, "phases": window, "steps": steps.assign(start=40 * US)}
     assert judged("metadata-per-layer", {"repeats": 4}, **known)
     assert not judged("metadata-per-layer", {"repeats": 5}, **known)
-
-
-def test_work_of_no_length_has_no_shares() -> None:
-    frame, window = intervals([(3, 0), (5, 0)]).assign(label="Gather"), phases(0, 9)
-    for rule in ("gather-share", "avoidable-kernels"):
-        with pytest.raises(Unavailable, match="work in the steady window has no length"):
-            judged(rule, gpu_intervals=frame, phases=window)
 
 
 def test_copies_and_sorts_are_found_above_a_tenth() -> None:

@@ -91,9 +91,6 @@ def test_device_work_that_does_not_cover_the_steps_was_cut(golden: Golden) -> No
     assert not truncated([(1, 1)], (1, 9), steps=steps.assign(variant=["", "idle"]))
     assert len(truncated([(1, 1)], (1, 9), steps=steps)) == 1
     assert len(truncated([(1, 1)], steps=steps)) == 1  # without phases as well
-
-
-def test_without_anything_to_look_at_no_cut_is_judged() -> None:
     for own in ([], None):
         with pytest.raises(Unavailable, match="no device interval of the target"):
             truncated(own, (1, 1), remarks())
