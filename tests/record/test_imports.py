@@ -19,7 +19,7 @@ from tracekit import pipeline
 from tracekit.analysis.result import Status
 from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Process, Recording
-from tracekit.record.imports import choose_run
+from tracekit.record.imports import choose_run, run_and_targets
 from tracekit.run import Run
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.direct import Direct, direct
@@ -315,6 +315,8 @@ def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: 
         assert ("Run 2, the last one, is read; --run chooses another." in said) is (chosen is None)
     with pytest.raises(UsageError, match="--target WindowServer names none"):
         imported(tmp_path / "x.trace", tmp_path / "another", target="WindowServer", run=1)
+    known = [run_and_targets(run.recording, number) for number in (None, 1, 2)]
+    assert known == [(at, frozenset({4711 + at})) for at in (1, 1, 2)]
     outcome = (run.recording.result_file, run.recording.report_file)
     for file in outcome:
         file.touch()

@@ -66,7 +66,7 @@ PROMPTS, TOKENS = "prompt_tokens_per_second", "generation_tokens_per_second"
 PEAK = "mlx_peak_memory"
 
 
-def test_what_mlx_lm_says_at_its_end_is_read() -> None:
+def test_what_mlx_lm_says_at_its_end_is_read_and_results_have_units() -> None:
     cases = {
         SEVERAL: {PROMPTS: 200.0, TOKENS: 20.0, PEAK: 3e9, "generations_measured": 3.0},
         TRIALS + AVERAGES: {PROMPTS: 905.0, TOKENS: 45.5, PEAK: 15.25e9, "trials_measured": 3.0},
@@ -81,9 +81,6 @@ def test_what_mlx_lm_says_at_its_end_is_read() -> None:
         found = read_mlx_lm(output)
         assert {name: found[name].value for name in values} == values
         assert bool(found) is bool(values)
-
-
-def test_results_have_units() -> None:
     assert read_llama_bench(text(PROMPT)) == {
         "pp512_tokens_per_second": Measured(711.25, "tokens/s", "higher"),
         "pp512_tokens_per_second_stddev": Measured(14.5, "tokens/s", "neither"),

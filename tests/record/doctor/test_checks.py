@@ -162,3 +162,8 @@ def test_what_runs_here_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     fact = look(replace(Surroundings()), "host recorder")["host recorder"]
     assert (fact.verdict, "cannot be sampled" in fact.words) == (Verdict.FAILED, True)
     assert "TMPDIR" in fact.fix
+    places = ({}, {"PATH": ""}, {"PATH": "/bin"})
+    found = [Surroundings(environment=place).find("sh") for place in places]
+    assert found == [None, None, "/bin/sh"]
+    ends = (Completed((), 0, "yes\n"), Completed((), 1, "yes\n"))
+    assert [Surroundings(run=lambda *_, end=end: end).answer("x") for end in ends] == ["yes", ""]

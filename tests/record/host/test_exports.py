@@ -43,7 +43,7 @@ TOLD = WorkloadReport(
         Request(0, 1400, 5, 2, admitted=1500, tokens=(1900, 2000), state="completed"),
         Request(1, 1450, 5, 2),
     ),
-    results={"error": Measured(2.5e-17), "ttft": Measured(None, "ns", "lower", "no request")},
+    results={"a": Measured(2.5e-17), "b": Measured(0), "c": Measured(None, "ns", "lower", "none")},
     memory=(
         Memory("baseline", "resident", 4096, 900),
         Memory("baseline", "mlx_active", None, 900, "MLX is not loaded"),
@@ -78,8 +78,8 @@ ROWS: list[tuple[WorkloadReport, int, dict[str, list[Row]]]] = [
             ],
             "request_tokens": [[900, 0, 0], [1000, 0, 1]],
             "results": [
-                [0, "error", 2.5e-17, "", "neither", ""],
-                [0, "ttft", None, "ns", "lower", "no request"],
+                *([0, name, of, "", "neither", ""] for name, of in (("a", 2.5e-17), ("b", 0))),
+                [0, "c", None, "ns", "lower", "none"],
             ],
             "memory_profile": [
                 [-100, "baseline", "resident", 4096, ""],

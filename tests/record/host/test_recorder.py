@@ -310,7 +310,8 @@ def work(recorder: HostRecorder, recording: Recording) -> Work:
         timeouts: host.Timeouts = recorder.timeouts,
         **values: Any,
     ) -> Recorded:
-        recording.folder.mkdir()
+        recording.host_bundle.mkdir(parents=True)
+        recording.host_samples.write_text("{")  # of an earlier try
         file, journal = recording.folder / "naps.py", recording.journal_file
         file.write_text(naps_that(step))
         values = {"report": recording.workload_file, "warmup": 1, "repeats": 10, **values}
