@@ -24,7 +24,7 @@ from analysed import (
 from stock import Stock, frame, jitter
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rhythm import happenings
-from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.rules import RULES
 
 
@@ -61,6 +61,8 @@ def test_what_spikes_take_beyond_their_neighbours_is_the_saving(golden: Golden) 
     compiled = table("start duration", (305, 30), target=True)
     beside = happenings(None, compiled, None, None, None, None)
     golden(*spikes(with_spikes(30, 60)), *spikes(with_spikes(30, 60), beside))
+    shown = longest("steps", np.array([0, 10, 30]), np.array([5, 30, 35]), ("a", "b", "c"))
+    assert [(one.start, one.note) for one in shown] == [(10, "b"), (0, "a"), (30, "c")]
 
 
 def test_there_are_no_spikes_where_no_few_steps_stand_out_by_thresholds_that_can_be_set() -> None:
@@ -98,9 +100,6 @@ def test_two_speeds_are_found_and_what_the_slow_one_costs(golden: Golden) -> Non
     assert not cadence([10 * MS] * 4 + [20 * MS] + [10 * MS] * 45)
     [found] = cadence(([10 * MS] * 4 + [20 * MS]) * 10 + [10 * MS])
     assert "20.0 % are slow" in found.message
-
-
-def test_two_speeds_swing_from_their_least_separation_on() -> None:
     turns = [10 * MS, 15 * MS] * 40  # 50 times the hundredth of a step that no clock is better than
     for least, words in ((50.0, "swing between two speeds"), (50.01, "come unevenly")):
         [found] = judge("irregular-cadence", turns, least_separation=least)
@@ -283,9 +282,6 @@ def test_a_prompt_alone_beside_decodes_or_in_short_pieces_stops_nobody() -> None
         ([("prefill", 30, 9), ("prefill", 45, 9)], {"stall": 1.0, "limit": 0.5}, False),
     ):
         assert bool(prefilled([*DECODES, *prefills], **limits)) == found
-
-
-def test_without_requests_or_spans_nothing_is_claimed() -> None:
     with pytest.raises(Unavailable, match="named prefill and decode"):
         prefilled([("allocate", 0, 5)])
     with pytest.raises(Unavailable, match="more than one token"):

@@ -78,9 +78,10 @@ def test_the_warm_up_is_outside_of_the_trace_and_the_worker_stays_until_it_is_sa
 def test_a_worker_that_is_never_ready(
     attach: Worker, recording: Recording, told: list[str]
 ) -> None:
-    with pytest.raises(UsageError, match="--depth must be odd") as caught:
-        attach(prepare="raise UsageError('--depth must be odd.', 'Take 3.')")
-    assert caught.value.hint == "Take 3."
+    for error, hint in ((UsageError, "Take 3."), (ToolError, "Make room.")):
+        with pytest.raises(error, match="odd") as caught:
+            attach(prepare=f"import tracekit.base as b; raise b.{error.__name__}('odd', '{hint}')")
+        assert caught.value.hint == hint
     said = "(?s)Nothing was recorded: The workload ended with exit code 7 .* words: .*out of pat"
     with pytest.raises(ToolError, match=said):
         attach(prepare="os.write(2, b'out of patience'); os._exit(7)")
