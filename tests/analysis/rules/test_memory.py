@@ -78,9 +78,6 @@ def test_a_cache_that_grows_as_it_says_is_passed_and_resident_memory_serves_last
     for sizes, words in ((None, resident), (others, resident), (GROWING, of_the_gpu)):
         [finding] = judge(sizes, process_samples=SAMPLES)
         assert words in finding.message
-
-
-def test_growth_abstains_without_samples() -> None:
     for sizes, reason in (
         (None, "neither allocated sizes"),
         (allocated(1, 2), "too short for its samples"),
@@ -116,9 +113,6 @@ def test_lines_grow_by_their_slope_and_saw_teeth_do_not() -> None:
     for place in (0.1, 0.5, 0.9):
         assert not of(np.where(np.linspace(0, 1, 801) < place, 1_000, 9_000)).rising
     assert not of(np.minimum(np.linspace(0, 8, 801), 2.5)).rising
-
-
-def test_levels_hold_over_parts_and_processes_count_together() -> None:
     found = trend([sampled(np.full(80, 10)), sampled(np.linspace(0, 80, 81))], WINDOW)
     assert (found.floors[0], found.floors[-1]) == (10, 81)
     bounds = np.array([[0, 9_000], [4_000, 100]])
