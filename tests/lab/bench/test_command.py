@@ -36,6 +36,7 @@ def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
     measured = [row["name"] for row in plain["rows"] if row["state"] == "measured"]
     assert [row["name"] for row in plain["rows"]] == [subject.name for subject in SUBJECTS]
     assert len(measured) == len(SUBJECTS) - 3
+    assert ran.out.startswith("# decode: "), ran.out
     tables = [block.splitlines() for block in ran.out.split("\n\n") if block]
     assert [line.split("\t")[0] for table in tables for line in table[2:]] == measured
     titles = [table[0].partition(";")[0] for table in tables]
