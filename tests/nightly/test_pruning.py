@@ -29,6 +29,7 @@ from tracekit.nightly.pruning import (
     Pruned,
     Removal,
     RunSeen,
+    _note,
     decide,
     protection,
     prune,
@@ -280,6 +281,8 @@ def test_what_an_interruption_left_is_finished_unless_it_is_a_link(tmp_path: Pat
     assert files(recording.folder) == {"recording.json", "result.json"}
     pruned = recording.provenance().pruned.split("; ")
     assert pruned == [f"recording.trace on {day}" for day in ("2026-01-02", days_ago(0)[:10])]
+    _note(recording, "recording.trace")  # twice on one day
+    assert recording.provenance().pruned.split("; ") == pruned
     assert done.freed > 0
     assert (trash(linked.bundle) / "precious").is_dir()
     assert linked.provenance().pruned == ""

@@ -198,8 +198,9 @@ def test_repeats_are_chosen_by_place_or_attributes(
         assert tables.symbols(INFOS, table=3).stacks.num_rows == 0
         with pytest.raises(InputError, match="no gpu-counter-info that is table 7"):
             tables.raw(INFOS, table=7)
-        with pytest.raises(InputError, match="no gpu-counter-info that is run 2"):
-            tables.raw(INFOS, run=2)
+        for read in (tables.raw, tables.symbols):
+            with pytest.raises(InputError, match="no gpu-counter-info that is run 2"):
+                read(INFOS, run=2)
         assert tables.warnings == ()
 
 

@@ -179,6 +179,8 @@ def test_long_and_many_issues_are_cut(tmp_path: Path) -> None:
     assert len(found) == 20
     assert found[0].startswith('Instruments noted once "00 xxx')
     assert len(found[0]) < 300
+    [whole] = noted(with_issues(tmp_path / "other", Issue("y" * 200, count=0)))
+    assert f'"{"y" * 200}"' in whole
 
 
 def test_a_missing_or_damaged_database_is_told(tmp_path: Path) -> None:

@@ -79,6 +79,9 @@ def test_a_night_is_named_by_id_beginning_folder_or_latest(store: Store, tmp_pat
         assert store.night(name) == night_of(12)
     for name in (night_of(1).id, str(tmp_path), str(tmp_path / "night.json")):
         assert store.night(name) == night_of(1)
+    for tail in ("zzzz", "aaaa"):  # of two that began at once the one that was added last
+        store.append(night_of(20, tail=tail))
+    assert store.night("latest").id.endswith("aaaa")
     with pytest.raises(UsageError, match=r"Several nights begin with '2026-03-0': .*, …"):
         store.night("2026-03-0")
     with pytest.raises(UsageError, match="Several nights begin with '2026-03-1'"):
