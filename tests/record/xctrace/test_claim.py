@@ -128,19 +128,23 @@ def test_a_second_recording_is_refused_and_death_frees_the_lock(tmp_path: Path) 
             os.write(says, b"held")
             signal.pause()
     os.read(ready, 4)
-    with pytest.raises(ToolError, match=f"runs: process {holder}, since 2") as caught:
-        claim.locked(tmp_path, tmp_path).__enter__()
-    assert caught.value.message.endswith("into /runs/theirs.")
-    assert f"kill -INT {holder}" in caught.value.hint
-    # its guardian inherits the lock, and keeps it until all is stopped and saved
-    [file] = tmp_path.iterdir()
-    noted = file.read_text()
-    file.write_text(json.dumps(json.loads(noted) | {"pid": 999_999_999}))
-    with pytest.raises(ToolError, match=r"still being stopped and saved; .*999999999, was ended"):
-        claim.locked(tmp_path, tmp_path).__enter__()
-    file.write_text(noted)
-    os.kill(holder, signal.SIGKILL)
-    os.waitpid(holder, 0)
+    try:
+        with pytest.raises(ToolError, match=f"runs: process {holder}, since 2") as caught:
+            claim.locked(tmp_path, tmp_path).__enter__()
+        assert caught.value.message.endswith("into /runs/theirs.")
+        assert f"kill -INT {holder}" in caught.value.hint
+        # its guardian inherits the lock, and keeps it until all is stopped and saved
+        [file] = tmp_path.iterdir()
+        noted = file.read_text()
+        file.write_text(json.dumps(json.loads(noted) | {"pid": 999_999_999}))
+        with pytest.raises(
+            ToolError, match=r"still being stopped and saved; .*999999999, was ended"
+        ):
+            claim.locked(tmp_path, tmp_path).__enter__()
+        file.write_text(noted)
+    finally:
+        os.kill(holder, signal.SIGKILL)
+        os.waitpid(holder, 0)
     with claim.locked(Path("/runs/mine"), tmp_path) as (_, stale):
         assert stale is not None
         assert (stale.pid, stale.what) == (holder, "/runs/theirs")
