@@ -75,7 +75,7 @@ def test_nothing_is_added_to_what_is_whole(tmp_path: Path, subtests: pytest.Subt
     ):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / made).write_text("{}")
-        (link := tmp_path / f"to-{folder[:4]}").symlink_to(folder)
+        (link := tmp_path / f"to-{Path(made).name}").symlink_to(folder)
         for place in (folder, f"{folder}/new/out.csv", f"{link.name}/out.csv", link.name):
             with subtests.test(place), pytest.raises(UsageError, match=f"is {kind}: nothing else"):
                 require_apart([tmp_path / place])
@@ -90,8 +90,9 @@ def test_what_is_not_written_is_refused_at_once_and_does_not_become_ours(tmp_pat
     path = tmp_path / "out.csv"
     path.write_text(MINE)
     half = tmp_path / "half.csv"
-    with pytest.raises(ValueError, match="damaged"), writing([path, half], force=True):
-        raise ValueError("damaged", half.write_text("a,b\n"))
+    with pytest.raises(ValueError, match="damaged"), writing([path, half], force=True):  # noqa: PT012
+        half.write_text("a,b\n")
+        raise ValueError("damaged")
     with pytest.raises(UsageError):
         write(path, "a,b\n")
     assert path.read_text() == MINE

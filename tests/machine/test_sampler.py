@@ -196,4 +196,5 @@ def test_the_footprint_and_what_the_gpus_regions_have_resident_are_read() -> Non
 
         found = read_vmmap(4711, Machine("Darwin", answer=answer))
         assert found == {"footprint": footprint, "accelerator": accelerator}
-        assert asked.pop() == ("/usr/bin/vmmap", "-summary", "4711")
+        assert asked == [("/usr/bin/vmmap", "-summary", "4711")]
+        asked.clear()

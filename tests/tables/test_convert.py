@@ -73,10 +73,8 @@ def test_the_table_of_contents_that_is_given_says_which_table_is_meant(
     export: Export, tmp_path: Path
 ) -> None:
     table, choice = TocTable(1, "table", {"set": "3"}), Choice(attributes={"set": "3"})
-    path, toc = (
-        export("n:uint32", "<row><uint32>5</uint32></row>"),
-        Toc((TocRun(1, tables=(table,)),)),
-    )
+    path = export("n:uint32", "<row><uint32>5</uint32></row>")
+    toc = Toc((TocRun(1, tables=(table,)),))
     assert convert(path, tmp_path / "out.csv", choice=choice, toc=toc).rows == 1
 
 
@@ -114,14 +112,21 @@ def test_what_is_damaged_is_named_and_the_rest_written(tmp_path: Path) -> None:
 
 
 def test_a_schema_cannot_name_another_folder(tmp_path: Path) -> None:
-    schemas, told = ("x-2", "../../evil", "/x", "x-2"), list[str]()
+    tables = [replace(ticks([1]), schema=name) for name in ("x-2", "../../evil", "/x", "x-2")]
+    unbundle(write_bundle(tmp_path / "x.trace", tables), tmp_path / "out", ".csv", lambda _: None)
+    assert names(tmp_path / "out") == ["______evil.csv", "_x.csv", "x-2-2.csv", "x-2.csv"]
+
+
+def test_tables_are_written_in_the_order_of_the_toc_and_what_was_not_checked_is_said(
+    tmp_path: Path,
+) -> None:
+    schemas, told = ("b", "a", "b"), list[str]()
     tables = [replace(ticks([1]), schema=name) for name in schemas]
     bundle = write_bundle(tmp_path / "x.trace", tables)
     (bundle / "corespace/run1/core/table-manager/tables.plist").unlink()
     done = unbundle(bundle, tmp_path / "out", ".csv", told.append)
     assert "Whether tables of run 1 are missing could not be checked" in done.said[0]
-    assert told == [f"writing {schema}" for schema in schemas]  # in the order of the TOC
-    assert names(tmp_path / "out") == ["______evil.csv", "_x.csv", "x-2-2.csv", "x-2.csv"]
+    assert told == [f"writing {schema}" for schema in schemas]
 
 
 LARGEST = str(2**64 - 1)

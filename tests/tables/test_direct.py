@@ -113,6 +113,7 @@ def test_of_each_run_its_own_is_said_and_a_bundle_elsewhere_is_found_from_anywhe
     assert ["not verified" in " ".join(warnings) for warnings in said] == [True, False]
     monkeypatch.chdir(tmp_path)
     leave_in_place(Path(bundle.name), tmp_path / "run" / "exports")
+    monkeypatch.chdir(tmp_path / "run")
     assert Tables(tmp_path / "run" / "exports").raw("tick")["time"].tolist() == [6]
 
 

@@ -118,7 +118,7 @@ def test_a_table_without_a_header_is_the_one_that_the_contents_beside_it_name(
     assert read_table(path, "one", table=18)["n"].tolist() == [7]
 
 
-def test_the_only_table_with_rows_is_taken_and_the_others_named(
+def test_the_only_table_with_rows_is_taken_and_empty_ones_beside_it_are_named(
     document: Export, node: NodeMaker
 ) -> None:
     for rows, value, others in (((1, 0), 5, [11]), ((0, 1), 6, [4]), ((0, 1, 0), 6, [4, 18])):
@@ -128,7 +128,7 @@ def test_the_only_table_with_rows_is_taken_and_the_others_named(
         said = "export.xml: of the tables of info, run 1 table {} has no rows and is left out."
         assert [str(warning.message) for warning in caught] == [*map(said.format, others)]
         assert frame["n"].tolist() == [value]
-        assert read_flat(document(*tables(node, "info", "info", rows=(0, 0)))).notes.said == ()
+    assert read_flat(document(*tables(node, "info", "info", rows=(0, 0)))).notes.said == ()
 
 
 def test_an_empty_answer_is_not_taken_for_success(tmp_path: Path) -> None:

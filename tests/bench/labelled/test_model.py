@@ -116,9 +116,8 @@ def test_the_clock_is_low_in_the_middle_and_while_it_warms_up() -> None:
     assert ratios == [0.45, 0.45, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("changes", "step", "expected"),
-    [
+def test_a_step_has_more_to_do_than_another() -> None:
+    for changes, step, expected in (
         ({}, 5, 1.0),
         ({"swing": 0.2}, 4, 1.2),
         ({"swing": 0.2}, 5, 0.8),
@@ -126,13 +125,9 @@ def test_the_clock_is_low_in_the_middle_and_while_it_warms_up() -> None:
         ({"drift": 0.5}, 13, 1.25),
         ({"spikes": ((2, STEP),)}, 5, 2.0),
         ({"spikes": ((2, STEP),), "swing": 0.4}, 1, 1.0),
-    ],
-)
-def test_a_step_has_more_to_do_than_another(
-    changes: dict[str, Any], step: int, expected: float
-) -> None:
-    setup = replace(SETUP, uneven=0.0, warm_up=3, **changes)
-    assert weight(setup, Draws(1, 30), step) == pytest.approx(expected)
+    ):
+        setup = replace(SETUP, uneven=0.0, warm_up=3, **changes)
+        assert weight(setup, Draws(1, 30), step) == pytest.approx(expected)
 
 
 def test_others_draw_beside_and_compute_in_between() -> None:

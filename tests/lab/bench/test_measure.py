@@ -64,21 +64,16 @@ def test_a_sample_has_as_many_calls_as_make_twenty_milliseconds() -> None:
     assert [calls_of(duration) for duration in durations] == [64, 64, 20, 4, 1]
 
 
-@pytest.mark.parametrize(
-    ("budget", "costs", "most", "rounds"),
-    [
+def test_rounds_share_the_budget_and_are_enough_for_an_interval() -> None:
+    for budget, costs, most, rounds in (
         (1e9, [1e7, 1e7], 1000, 100),
         (1e9, [1e7, 9e7], 1000, 20),
         (1e9, [1e7, 1e7], 50, 50),
         (1e6, [5e9], 100, 6),
         (1e6, [5e9], 2, 2),
         (1e9, [], 10, 6),
-    ],
-)
-def test_rounds_share_the_budget_and_are_enough_for_an_interval(
-    budget: float, costs: list[float], most: int, rounds: int
-) -> None:
-    assert rounds_of(budget, costs, most) == rounds
+    ):
+        assert rounds_of(budget, costs, most) == rounds
 
 
 def test_samples_are_what_the_clock_says_and_all_of_them_are_kept() -> None:

@@ -123,9 +123,8 @@ RAMPED = Rate(10.0, ramp=4.0)
 INTERRUPTED = Rate(10.0, ramp=10.0, spikes=(Spike(5.0, 1.0, 1.0),))
 
 
-@pytest.mark.parametrize(
-    ("rate", "until", "expected"),
-    [
+def test_arrivals_are_expected_up_to_each_moment() -> None:
+    for rate, until, expected in (
         (RAMPED, 2.0, 5),
         (RAMPED, 4.0, 20),
         (RAMPED, 6.0, 40),
@@ -137,10 +136,8 @@ INTERRUPTED = Rate(10.0, ramp=10.0, spikes=(Spike(5.0, 1.0, 1.0),))
         (INTERRUPTED, 5.0, 12.5),
         (INTERRUPTED, 6.0, 13.5),
         (INTERRUPTED, 7.0, 13.5 + 6.5),
-    ],
-)
-def test_arrivals_are_expected_up_to_each_moment(rate: Rate, until: float, expected: float) -> None:
-    assert rate.expected(until) == pytest.approx(expected)
+    ):
+        assert rate.expected(until) == pytest.approx(expected)
 
 
 @settings(deadline=None)
