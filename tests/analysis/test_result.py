@@ -92,12 +92,15 @@ def test_a_run_that_was_not_analyzed_says_so(tmp_path: Path) -> None:
     assert "tracekit analyze" in error.value.hint
 
 
-def test_a_damaged_result_or_one_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_result_or_one_of_a_newer_format_is_refused(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     for text, message in (
         *((text, "cannot be read") for text in ("", "{", "[]", '{"metrics": 3}')),
         ('{"format": 99, "provenance": "somewhere else now"}', "format 99"),
     ):
         (tmp_path / "result.json").write_text(text)
-        with pytest.raises(InputError, match=message) as error:
-            load(tmp_path / "result.json")
-        assert ("tracekit analyze" in error.value.hint) == (message == "cannot be read")
+        with subtests.test(text):
+            with pytest.raises(InputError, match=message) as error:
+                load(tmp_path / "result.json")
+            assert ("tracekit analyze" in error.value.hint) == (message == "cannot be read")

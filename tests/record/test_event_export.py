@@ -125,7 +125,8 @@ def test_the_clock_of_a_trace_is_the_best_that_can_be_read(recording: Recording)
     for table, known in cases:
         if table is not None:
             (recording.exports / "time-info.xml").write_text(table)
-        clock = trace_clock(recording, first := read_toc(recording.toc_file).runs[-1])
+        first = read_toc(recording.toc_file).runs[-1]
+        clock = trace_clock(recording, first)
         assert trace_clock(recording, replace(first, number=2))["source"] == START_DATE
         assert {name: clock[name] for name in known} == known
 

@@ -54,16 +54,13 @@ def test_a_workload_is_launched_or_waits_until_it_is_attached_to(tmp_path: Path)
 
 
 def test_programs_and_processes_are_taken_as_they_are(tmp_path: Path) -> None:
-    recording, program = (
-        Recording(tmp_path),
-        Plan(command=("true",), time_limit=3, templates=("A", "B")),
-    )
+    recording, templates = Recording(tmp_path), ("A", "B")
+    program = Plan(command=("true",), time_limit=3, templates=templates)
     for recorder in (HOST, XCTRACE):
-        assert request_for(program, recording, recorder) == Request(
-            Launch(("true",)), 3, ("A", "B")
-        )
+        launched = request_for(program, recording, recorder)
+        assert launched == Request(Launch(("true",)), 3, templates)
         process = request_for(replace(program, command=(), attach=7), recording, recorder)
-        assert process == Request(Attach(7), 3, ("A", "B"))
+        assert process == Request(Attach(7), 3, templates)
         assert journal_of(process.target) is None
     assert not recording.spec_file.exists()
 

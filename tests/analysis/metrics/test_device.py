@@ -184,7 +184,8 @@ def test_states_memory_allocations_and_wiring() -> None:
     allocated, steps = spread(6, event="Allocation"), spread(4, phase="steady")
     known = {"resource_allocations": allocated, "steps": steps, **work}
     assert measured("allocations_per_step", **known) == pytest.approx(4 / 4)
-    wired, foreign = (spread(at, event="Wire Memory", target=at < 5) for at in (2, 5))
+    wired = spread(2, event="Wire Memory")
+    foreign = spread(5, event="Wire Memory", target=False)
     twice = pd.concat([wired, wired, spread(5, event="Other"), foreign])
     assert measured("wire_time", driver_events=twice, **work) == 2 * SECOND
 

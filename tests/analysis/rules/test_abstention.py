@@ -31,9 +31,9 @@ def test_rules_of_a_gpu_abstain_on_a_cpu_and_without_work_of_the_target(rule: st
 
 
 @pytest.mark.parametrize("rule", OF_NAMES)
-def test_rules_of_names_abstain_on_default_labels(rule: str) -> None:
+def test_rules_of_names_abstain_on_default_labels(rule: str, subtests: pytest.Subtests) -> None:
     for label in ("Command Buffer 0:Compute Command 0", ""):
-        with pytest.raises(Unavailable, match="do not name kernels"):
+        with subtests.test(label), pytest.raises(Unavailable, match="do not name kernels"):
             judged(rule, gpu_intervals=intervals([(0, 10), (20, 10)]).assign(label=label))
 
 

@@ -61,11 +61,14 @@ def test_what_spikes_take_beyond_their_neighbours_is_the_saving(golden: Golden) 
     compiled = table("start duration", (305, 30), target=True)
     beside = happenings(None, compiled, None, None, None, None)
     golden(*spikes(with_spikes(30, 60)), *spikes(with_spikes(30, 60), beside))
+
+
+def test_what_lasts_longest_is_shown_first_with_its_note() -> None:
     shown = longest("steps", np.array([0, 10, 30]), np.array([5, 30, 35]), ("a", "b", "c"))
     assert [(one.start, one.note) for one in shown] == [(10, "b"), (0, "a"), (30, "c")]
 
 
-def test_there_are_no_spikes_where_no_few_steps_stand_out_by_thresholds_that_can_be_set() -> None:
+def test_there_are_no_spikes_where_no_few_steps_stand_out_and_thresholds_can_be_set() -> None:
     for times in (
         with_spikes(),  # even
         with_spikes(30, number=1_000),  # too little time
@@ -116,7 +119,7 @@ def test_broad_noise_is_uneven_usual_noise_is_even_and_few_steps_must_differ_mor
         assert not any(cadence(noisy(spread, 60, seed)) for seed in range(20))
 
 
-def test_a_cadence_is_even_but_for() -> None:
+def test_a_cadence_with_one_change_a_drift_outliers_or_a_small_swing_is_even() -> None:
     for times in (
         [10 * MS] * 50,  # even
         [10 * MS] * 30 + [20 * MS] * 30,  # one change

@@ -100,4 +100,4 @@ def test_bad_input_is_told_before_anything_is_measured(tracekit: Run) -> None:
         ("--budget 0", 2, "0.001"),
     ):
         ran = tracekit("bench", *arguments.split())
-        assert (ran.code, ran.out, said in ran.err) == (code, "", True)
+        assert (ran.code, ran.out, said in ran.err) == (code, "", True), arguments

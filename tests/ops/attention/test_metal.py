@@ -130,7 +130,7 @@ def test_cores_that_are_known_are_filled() -> None:
         (10, 2, 64, 2048, 256, 1),
     ):
         how = plan(_sized(batch, q_heads, tokens=tokens), cores=cores)
-        assert (how.threadgroup, how.partitions) == (threads, partitions)
+        assert (how.threadgroup, how.partitions) == (threads, partitions), (cores, batch, q_heads)
 
 
 def test_what_is_asked_for_is_had() -> None:

@@ -162,8 +162,12 @@ def test_what_runs_here_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     fact = look(replace(Surroundings()), "host recorder")["host recorder"]
     assert (fact.verdict, "cannot be sampled" in fact.words) == (Verdict.FAILED, True)
     assert "TMPDIR" in fact.fix
-    places = ({}, {"PATH": ""}, {"PATH": "/bin"})
-    found = [Surroundings(environment=place).find("sh") for place in places]
+
+
+def test_programs_are_found_on_the_path_alone_and_answer_only_where_they_succeed() -> None:
+    environments = ({}, {"PATH": ""}, {"PATH": "/bin"})
+    found = [Surroundings(environment=each).find("sh") for each in environments]
     assert found == [None, None, "/bin/sh"]
-    ends = (Completed((), 0, "yes\n"), Completed((), 1, "yes\n"))
-    assert [Surroundings(run=lambda *_, end=end: end).answer("x") for end in ends] == ["yes", ""]
+    results = (Completed((), 0, "yes\n"), Completed((), 1, "yes\n"))
+    said = [Surroundings(run=lambda *_, each=each: each).answer("x") for each in results]
+    assert said == ["yes", ""]

@@ -207,7 +207,7 @@ def test_a_limit_that_is_ignored_is_kept_by_us(record: Record, scenario: Scenari
 
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_a_process_that_ends_early_ends_the_recording(
-    record: Record, recording: Recording, told: list[str], tmp_path: Path, *, interrupted: bool
+    record: Record, told: list[str], tmp_path: Path, *, interrupted: bool
 ) -> None:
     seen = ("sh", "-c", 'until grep -qs Ctrl-C "$0"; do sleep 0.05; done')
     asked = "asked xctrace to stop and to save what it has"
