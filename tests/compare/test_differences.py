@@ -111,7 +111,7 @@ def test_a_full_machine_spoils_times_both_ways() -> None:
         tables = tables_of(slow) | {"process_samples": samples}
         full = sample_of(slow, "busy", tables=tables, machine=machine)
         found = conditions([quick], [full])
-        assert [condition.what for condition in found] == [CROWDED] * spoils
+        assert (others, [each.what for each in found]) == (others, [CROWDED] * spoils)
         begin = sum(slow) // 2 + 1  # the last samples are those of a machine at rest
         rest = samples.assign(machine=samples["machine"].where(samples["time"] < begin, own))
         calm = tables | {"process_samples": rest, "phases": tables["phases"].assign(start=begin)}

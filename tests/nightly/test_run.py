@@ -5,7 +5,6 @@ import re
 import signal
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +141,12 @@ def test_a_session_that_was_rejected_decides_nothing(played: Played, kind: str) 
     assert judged.pairs == 10
     played.rejected = 0
     assert played.night(1.2).outcome is REGRESSION
-    paces = {" 1 ": 1.2, " 2 ": 1.5}  # of pairs; those that come later are the best
-    hear = partial(setattr, played, "pace")
-    (entry,) = played.night(1.2, progress=lambda told: hear(paces.get(told[12:15], 1.1))).entries
+
+    def slower(told: str) -> None:
+        paces = {"decode: pair 1": 1.2, "decode: pair 2": 1.5}  # later ones are the best
+        played.pace = paces.get(told.partition(" of ")[0], 1.1)
+
+    (entry,) = played.night(1.2, progress=slower).entries
     (reason,) = entry.pairs[1].contaminated
     assert "36.4 % longer" in reason
 

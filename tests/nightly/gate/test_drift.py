@@ -150,7 +150,7 @@ SEEN = Point("n4", DAYS[4], 1.0, 1.0, 0.0, -HALF, HALF, commit="c5", reference_c
 NEAR = math.exp(math.log1p(0.03) / 2) - 1  # half of the threshold
 
 
-def test_when_the_anchor_is_due() -> None:
+def test_when_the_anchor_is_due(subtests: pytest.Subtests) -> None:
     for changes, change, more, revisions in (
         # After as many nights as planned; the first night measures it anyway.
         ([], 0.0, {}, []),
@@ -174,9 +174,9 @@ def test_when_the_anchor_is_due() -> None:
         )
         tonight = night(len(changes), entry(len(changes), change))
         found = list(anchors_due(tonight, [PLANNED], [own, anchored], more.get("accepted", {})))
-        assert [due.reference for due in found] == [
-            Reference(revision=commit, anchor_every=5) for commit in revisions
-        ]
+        wanted = [Reference(revision=commit, anchor_every=5) for commit in revisions]
+        with subtests.test(changes=changes, change=change, more=more):
+            assert [due.reference for due in found] == wanted
         for due in found:
             assert (due.name, due.traced, due.checks, due.fail_on) == ("decode-anchor", 0, (), ())
             assert [metric.metric for metric in due.metrics] == ["step_p50"]

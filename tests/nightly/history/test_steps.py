@@ -72,7 +72,7 @@ GAPS = [*odd(level(20, 20), n3=math.nan), math.nan, math.inf, 0.0, -3.0, *level(
 BY_DIFFERENCE = {"scale": "difference", "least": 0.5}
 
 
-def test_where_steps_are() -> None:
+def test_where_steps_are(subtests: pytest.Subtests) -> None:
     for values, more, found in (
         ([], {}, []),
         ([None] * 30, {}, []),
@@ -94,7 +94,8 @@ def test_where_steps_are() -> None:
         ([0.0] * 10 + [1.0] * 4, {}, []),
         ([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0], BY_DIFFERENCE, []),
     ):
-        assert [step.index for step in steps(values, **more)] == found
+        with subtests.test(values=values, more=more):
+            assert [step.index for step in steps(values, **more)] == found
 
 
 def test_six_nights_with_a_value_are_searched() -> None:

@@ -90,10 +90,10 @@ def test_who_does_not_answer_in_time_is_quoted(pretend: Pretend) -> None:
     )
     # A turn has the time of its steps, as long as they last, ten times, and the patience beyond.
     child = pretend(script, deadline=time.monotonic() + 20)
-    child.bounds = replace(child.bounds, timeouts=replace(PATIENT, turn=0.3))
+    child.bounds = replace(child.bounds, timeouts=replace(PATIENT, turn=0.19))
     child.ready = Ready("cpu", last=2_000_000)
     with pytest.raises(ToolError, match="did not answer within 1 s"):
-        child.run_steps(RunSteps(0.02, least=5, wake=0.01))
+        child.run_steps(RunSteps(0.01, least=5, wake=0.01))
     child = pretend("import sys; sys.stdin.read()", deadline=time.monotonic() + 0.2)
     spent = "^The night's time was spent while the candidate worked"
     with pytest.raises(BudgetSpentError, match=spent):

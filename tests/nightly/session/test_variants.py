@@ -206,7 +206,7 @@ def test_a_work_tree_is_set_up_until_that_succeeds_and_no_more(
     ready.unlink()
     (tree.folder / "module_of_plan.py").unlink()
     for _ in range(2):  # one that was damaged is no more whole than a new one
-        with pytest.raises(ToolError), checked_out(tree, bounds):
+        with pytest.raises(ToolError, match="exit code 3"), checked_out(tree, bounds):
             pytest.fail("it was set up")
     assert tree.folder != changing.folder, "another setup has another work tree"
 
