@@ -40,7 +40,11 @@ format:
 update:
     uv run pytest --numprocesses=0 --update-goldens
 
+# take the newest versions within the bounds of pyproject.toml, for fresh clones and for CI
+pin:
+    uv run --group check python bench/pin.py
+
 # fetch the published schemas that reports are checked against, once; without them tests are skipped
 schemas:
-    ls .schemas/pytest-*.tar.gz >/dev/null 2>&1 || uvx --quiet pip download --quiet --no-deps --no-binary pytest --dest .schemas pytest==9.2.0
+    ls .schemas/pytest-*.tar.gz >/dev/null 2>&1 || uvx --quiet pip@26.3 download --quiet --no-deps --no-binary pytest --dest .schemas pytest==9.2.0
     ls .schemas/microsoft-jest-sarif-*.tgz >/dev/null 2>&1 || npm pack --silent --pack-destination .schemas @microsoft/jest-sarif@1.0.0-beta.0
