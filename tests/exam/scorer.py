@@ -1,0 +1,153 @@
+"""The scorer of the sealed exam: what an analysis says, held against what an expert reads.
+
+It reads the document that `tracekit analyze --json` prints, and nothing else of tracekit.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LABELS = Path(__file__).parent / "sealed" / "labels.toml"
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)[ \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]?%")
+_SAID = ("message", "advice")
+
+
+@dataclass(frozen=True)
+class Label:
+    """What an expert reads in a recording, and what must not be said of it; see `labels.toml`."""
+
+    thread: str
+    accepted: str
+    mechanism: str
+    program: str
+    process: str
+    published: str
+    chosen: str
+    reads: str
+    cause: tuple[str, ...]
+    lever: tuple[str, ...]
+    shares: tuple[float, ...]
+    tolerance: float
+    false: tuple[str, ...]
+    foreign: tuple[str, ...]
+    longest: int
+    within: int = 1
+    healthy: bool = False
+
+
+@dataclass(frozen=True)
+class Score:
+    """How an analysis answered one problem.
+
+    `fired` names the rules with a finding that is not a note; `share` is None where none is asked
+    for. `false` and `foreign` are the words that were said and must not be; `length` is that of the
+    first finding, in characters.
+    """
+
+    fired: tuple[str, ...]
+    cause: bool
+    lever: bool
+    share: bool | None
+    false: tuple[str, ...]
+    foreign: tuple[str, ...]
+    length: int
+    longest: int
+    healthy: bool = False
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether cause, lever and share were read; of a healthy program, that nothing was."""
+        if self.healthy:
+            return not self.fired
+        return bool(self.fired) and self.cause and self.lever and self.share is not False
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is answered, with no word too many."""
+        spoiled = self.false or self.foreign or self.length > self.longest
+        return self.is_answered and not spoiled
+
+
+def read_labels(path: Path = LABELS) -> dict[str, Label]:
+    """Return the label of each problem, by its name.
+
+    Raises:
+        TypeError: A label has a field that is not known, or lacks one.
+    """
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {
+        name: Label(**{key: _frozen(value) for key, value in entry.items()})
+        for name, entry in entries.items()
+    }
+
+
+def score(label: Label, result: Mapping[str, Any]) -> Score:
+    """Hold the document of an analysis against a label."""
+    findings: Sequence[Mapping[str, Any]] = result["findings"]
+    first = " ".join(_words(finding) for finding in findings[: label.within])
+    every = " ".join(_words(finding) for finding in findings)
+    return Score(
+        fired=tuple(one["rule"] for one in findings if one["severity"] != "note"),
+        cause=bool(_matches(label.cause, first)),
+        lever=bool(_matches(label.lever, first)),
+        share=_names_share(label, first),
+        false=_matches(label.false, every),
+        foreign=_matches(label.foreign, every),
+        length=len(_words(findings[0])) if findings else 0,
+        longest=label.longest,
+        healthy=label.healthy,
+    )
+
+
+def table(labels: Mapping[str, Label], scores: Mapping[str, Score]) -> str:
+    """Return the scores as a table of mechanism and program, in Markdown."""
+    head = ("mechanism", "program", "thread", "cause", "lever", "share", "false or foreign", "long")
+    lines = [head, tuple("---" for _ in head)]
+    lines += [_line(labels[name], one) for name, one in scores.items()]
+    answered = sum(one.is_answered for one in scores.values())
+    right = sum(one.is_right for one in scores.values())
+    rows = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    total = f"{answered} of {len(scores)} answered, {right} with no word too many."
+    return f"{rows}\n\n{total}\n"
+
+
+def _line(label: Label, one: Score) -> tuple[str, ...]:
+    asked = ("yes" if one.cause else "no", "yes" if one.lever else "no", _share_word(one.share))
+    if label.healthy:
+        asked = ("silent" if one.is_answered else ", ".join(one.fired), "", "")
+    words = ", ".join(f"`{word}`" for word in (*one.false, *one.foreign))
+    long = f"{one.length} of {one.longest}" if one.length > one.longest else ""
+    return label.mechanism, label.program, label.thread, *asked, words, long
+
+
+def _share_word(share: bool | None) -> str:
+    if share is None:
+        return ""
+    return "yes" if share else "no"
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _words(finding: Mapping[str, Any]) -> str:
+    """Return what a finding says, on one line."""
+    said = " ".join(str(finding[key]) for key in _SAID if finding.get(key))
+    return " ".join(said.split())
+
+
+def _matches(patterns: Sequence[str], words: str) -> tuple[str, ...]:
+    found = (re.search(pattern, words, re.IGNORECASE) for pattern in patterns)
+    return tuple(match.group() for match in found if match)
+
+
+def _names_share(label: Label, words: str) -> bool | None:
+    if not label.shares:
+        return None
+    named = [float(match) / 100 for match in _PERCENT.findall(words)]
+    return any(
+        abs(share - expected) <= label.tolerance for share in named for expected in label.shares
+    )

@@ -1,0 +1,166 @@
+"""The scorer of the sealed exam, on invented documents."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scorer import Label, read_labels, score, table
+
+LABEL = Label(
+    thread="project #1",
+    accepted="merged",
+    mechanism="slow wait",
+    program="a game",
+    process="game",
+    published="",
+    chosen="",
+    reads="",
+    cause=("host.{0,40}report",),
+    lever=("wait.{0,40}once", "fewer waits"),
+    shares=(0.65,),
+    tolerance=0.05,
+    false=("another process",),
+    foreign=("token",),
+    longest=120,
+)
+RIGHT = {
+    "rule": "round-trips",
+    "severity": "warning",
+    "message": "For 63 % of the time the host waits after a report.",
+    "advice": "Wait once for several.",
+}
+
+
+def said(*findings: dict[str, Any]) -> dict[str, Any]:
+    return {"format": 1, "findings": list(findings), "checks": []}
+
+
+def test_score_of_a_right_answer_has_all_parts() -> None:
+    one = score(LABEL, said(RIGHT))
+    assert one.fired == ("round-trips",)
+    assert (one.cause, one.lever, one.share) == (True, True, True)
+    assert (one.false, one.foreign) == ((), ())
+    assert one.length == len("For 63 % of the time the host waits after a report. ") + len(
+        "Wait once for several."
+    )
+    assert one.is_answered
+    assert one.is_right
+
+
+def test_score_without_a_finding_is_not_answered() -> None:
+    one = score(LABEL, said())
+    assert (one.fired, one.cause, one.lever, one.share, one.length) == ((), False, False, False, 0)
+    assert not one.is_answered
+
+
+def test_score_of_a_note_alone_is_not_answered() -> None:
+    one = score(LABEL, said(RIGHT | {"severity": "note"}))
+    assert one.cause
+    assert not one.is_answered
+
+
+def test_score_reads_only_the_first_finding(subtests: pytest.Subtests) -> None:
+    before = {"rule": "clock", "severity": "error", "message": "It is hot.", "advice": None}
+    for within, answered in ((1, False), (2, True), (3, True)):
+        with subtests.test(f"within {within}"):
+            one = score(replace(LABEL, within=within), said(before, RIGHT))
+            assert one.is_answered == answered
+            assert one.fired == ("clock", "round-trips")
+            assert one.length == len("It is hot.")
+
+
+def test_score_of_a_part_that_is_missing(subtests: pytest.Subtests) -> None:
+    cases = {
+        "cause": (RIGHT | {"message": "For 63 % it is idle."}, (False, True, True)),
+        "lever": (RIGHT | {"advice": "Buy a Mac."}, (True, False, True)),
+        "share": (
+            RIGHT | {"message": "For 6.5 % the host waits after a report."},
+            (True, True, False),
+        ),
+        "percentage": (RIGHT | {"message": "The host waits after a report."}, (True, True, False)),
+    }
+    for name, (finding, parts) in cases.items():
+        with subtests.test(name):
+            one = score(LABEL, said(finding))
+            assert (one.cause, one.lever, one.share) == parts
+            assert not one.is_answered
+
+
+def test_score_of_shares_at_their_bounds(subtests: pytest.Subtests) -> None:
+    for words, named in (
+        ("60.1 %", True),
+        ("59.9 %", False),
+        ("69.9%", True),
+        ("70.1\N{NO-BREAK SPACE}%", False),
+        ("66\N{NO-BREAK SPACE}%", True),
+        ("3 % and 66 %", True),
+        ("0.65", False),
+    ):
+        with subtests.test(words):
+            assert score(LABEL, said(RIGHT | {"message": words})).share == named
+
+
+def test_score_where_no_share_is_asked_for() -> None:
+    one = score(replace(LABEL, shares=()), said(RIGHT | {"message": "The host waits. A report."}))
+    assert one.share is None
+
+
+def test_score_names_words_that_are_false_or_foreign_in_any_finding() -> None:
+    later = {
+        "rule": "rival",
+        "severity": "note",
+        "message": "Another process takes 3 %.",
+        "advice": "Use fewer Tokens.",
+    }
+    one = score(LABEL, said(RIGHT, later))
+    assert (one.false, one.foreign) == (("Another process",), ("Token",))
+    assert one.is_answered
+    assert not one.is_right
+
+
+def test_score_of_a_first_finding_that_is_too_long() -> None:
+    long = RIGHT | {"message": RIGHT["message"] + " " + "x" * 80}
+    one = score(LABEL, said(long))
+    assert one.is_answered
+    assert not one.is_right
+
+
+def test_score_of_a_healthy_program_asks_for_silence(subtests: pytest.Subtests) -> None:
+    healthy = replace(LABEL, healthy=True, cause=(), lever=(), shares=())
+    note = {"rule": "memory-bound", "severity": "note", "message": "Busy.", "advice": ""}
+    for name, document, answered in (
+        ("silence", said(), True),
+        ("a note", said(note), True),
+        ("a warning", said(RIGHT), False),
+        ("an error", said(RIGHT | {"severity": "error"}), False),
+    ):
+        with subtests.test(name):
+            assert score(healthy, document).is_answered == answered
+
+
+def test_table_counts_answers_and_names_words() -> None:
+    wrong = RIGHT | {"advice": "Close another process."}
+    labels = {"first": LABEL, "second": replace(LABEL, thread="project #2")}
+    scores = {"first": score(LABEL, said(RIGHT)), "second": score(LABEL, said(wrong))}
+    assert table(labels, scores).splitlines() == [
+        "| mechanism | program | thread | cause | lever | share | false or foreign | long |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| slow wait | a game | project #1 | yes | yes | yes |  |  |",
+        "| slow wait | a game | project #2 | yes | no | yes | `another process` |  |",
+        "",
+        "1 of 2 answered, 1 with no word too many.",
+    ]
+
+
+def test_labels_are_read_from_toml(tmp_path: Any) -> None:
+    file = tmp_path / "labels.toml"
+    texts = ("thread", "accepted", "mechanism", "program", "process", "published", "chosen")
+    words = "".join(f'{key} = "{key}"\n' for key in (*texts, "reads"))
+    lists = "".join(f'{key} = ["a", "b"]\n' for key in ("cause", "lever", "false", "foreign"))
+    file.write_text(f"[one]\n{words}{lists}shares = [0.5]\ntolerance = 0.1\nlongest = 9\n")
+    label = read_labels(file)["one"]
+    assert (label.cause, label.shares, label.within) == (("a", "b"), (0.5,), 1)
+    file.write_text(file.read_text() + 'causes = "none"\n')
+    with pytest.raises(TypeError, match="causes"):
+        read_labels(file)
