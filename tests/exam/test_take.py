@@ -1,0 +1,31 @@
+"""The exam is taken through the command line; here with a recording that is none of the ten."""
+
+from pathlib import Path
+
+import pytest
+
+from scorer import Label
+from sealed.mac import Mac, Owner, Pass, Program
+from take import take
+
+OWNER = Owner("invented", 77)
+LABEL = Label(
+    *("project #1", "merged", "none", "none", "invented", "", "", ""),
+    *((), (), (), 0.0, (), ("no such word",), 10**6),
+)
+
+
+def invented(folder: Path) -> None:
+    """Write a program that commits 40 command buffers and waits for each."""
+    program = Program(Mac(1, "M1"), OWNER)
+    for _ in range(40):
+        program.wait(program.commit([Pass("Compute", 2_000.0)]))
+    program.mac.holds(OWNER, [(0.0, 1 << 20)])
+    program.mac.write(folder, OWNER)
+
+
+@pytest.mark.processes
+def test_a_recording_is_written_imported_analyzed_and_scored(tmp_path: Path) -> None:
+    one = take(invented, LABEL, tmp_path)
+    assert (one.share, one.foreign) == (None, ())
+    assert (tmp_path / "run" / "result.json").is_file()
