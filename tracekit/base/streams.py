@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NoReturn
 
 from tracekit.base.errors import RecordingError
@@ -50,12 +50,21 @@ class Guarded:
     """
 
     def __init__(
-        self, stream: Any, clean: Callable[[Any], Any] = visible, *, error: bool = False
+        self,
+        stream: Any,
+        clean: Callable[[Any], Any] = visible,
+        *,
+        error: bool = False,
+        afterwards: ExitStack | None = None,
     ) -> None:
-        """Take the stream, what its content is passed through, and whether it is stderr."""
+        """Take the stream, what its content is passed through, and whether it is stderr.
+
+        `afterwards` puts back a descriptor that was led elsewhere.
+        """
         self._stream = stream
         self._clean = clean
         self._error = error
+        self._afterwards = afterwards or ExitStack()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -63,13 +72,16 @@ class Guarded:
     @property
     def rich_proxied_file(self) -> "Guarded":
         """The stream for rich, whose own sequences are meant: its texts were cleaned before."""
-        return Guarded(self._stream, _as_it_is, error=self._error)
+        return self._derived(self._stream, _as_it_is)
 
     @property
     def buffer(self) -> "Guarded":
         """The stream for bytes: as they are, but for what a terminal would show."""
         clean = _cleaned_bytes() if self._stream.isatty() else _as_it_is
-        return Guarded(self._stream.buffer, clean, error=self._error)
+        return self._derived(self._stream.buffer, clean)
+
+    def _derived(self, stream: Any, clean: Callable[[Any], Any]) -> "Guarded":
+        return Guarded(stream, clean, error=self._error, afterwards=self._afterwards)
 
     def write(self, content: Any) -> int:
         """Write text, or bytes to a `buffer`."""
@@ -103,11 +115,25 @@ class Guarded:
             ) from error
 
     def _abandon(self) -> None:
-        """Let what is still held go nowhere, or Python would fail over it as it ends."""
+        """Let all that comes go nowhere until the command ends, and what is still held for good.
+
+        Python would fail over it as it ends, and the next command of this process would print it.
+        """
         with suppress(OSError, ValueError):
+            number = self._stream.fileno()
+            kept, is_inherited = os.dup(number), os.get_inheritable(number)
+            self._afterwards.callback(_put_back, self._stream, kept, inheritable=is_inherited)
             nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-            os.dup2(nowhere, self._stream.fileno())
+            os.dup2(nowhere, number, inheritable=is_inherited)
             os.close(nowhere)
+
+
+def _put_back(stream: Any, kept: int, *, inheritable: bool) -> None:
+    """Drop what a stream still holds, and let it write to the descriptor `kept` again."""
+    with suppress(OSError, ValueError):
+        stream.flush()
+        os.dup2(kept, stream.fileno(), inheritable=inheritable)
+    os.close(kept)
 
 
 def end_closed() -> NoReturn:
@@ -117,22 +143,30 @@ def end_closed() -> NoReturn:
 
 @contextmanager
 def guarded() -> Generator[None]:
-    """Guard standard output and standard error; a stream that is closed becomes one to nowhere."""
+    """Guard standard output and standard error; a stream that is closed becomes one to nowhere.
+
+    Both are as before when the context ends, also one that could not be written.
+    """
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _guarded(sys.stdout), _guarded(sys.stderr, error=True)
-    try:
-        yield
-    finally:
-        sys.stderr.flush()
-        sys.stdout, sys.stderr = before
+    with ExitStack() as afterwards, ExitStack() as settings:
+        sys.stdout = _guarded(sys.stdout, afterwards, settings)
+        sys.stderr = _guarded(sys.stderr, afterwards, settings, error=True)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            sys.stdout, sys.stderr = before
 
 
-def _guarded(stream: Any, *, error: bool = False) -> Any:
+def _guarded(
+    stream: Any, afterwards: ExitStack, settings: ExitStack, *, error: bool = False
+) -> Any:
     if stream is None:
-        return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123
+        return settings.enter_context(open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123
     if isinstance(stream, io.TextIOWrapper):
+        settings.callback(stream.reconfigure, errors=stream.errors)
         stream.reconfigure(errors="replace")  # a terminal may not have every letter
-    return Guarded(stream, error=error)
+    return Guarded(stream, error=error, afterwards=afterwards)
 
 
 def _as_it_is(content: Any) -> Any:

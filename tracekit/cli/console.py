@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO
@@ -29,12 +28,36 @@ STDOUT = Path("-")
 Words = str | tuple[str, str]  # a text, alone or with its style
 
 
-@cache
+_invocations: list[dict[bool, "Console"]] = []
+
+
+@contextmanager
+def invocation() -> Generator[None]:
+    """Let everything that one command prints go through consoles that end with it.
+
+    A console keeps what a closed pipe did not take, the width of the terminal, and whether it
+    shows colors: none of it may reach the next command of this process.
+    """
+    _invocations.append({})
+    try:
+        yield
+    finally:
+        _invocations.pop()
+
+
 def screen(*, error: bool = False) -> "Console":
-    """Return what prints on standard output, or on standard error; `--help` never loads rich."""
+    """Return what prints on standard output, or on standard error; `--help` never loads rich.
+
+    One command has one of each, since a spinner must know what is printed above it.
+    """
     from rich.console import Console
 
-    return Console(stderr=error, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    consoles = _invocations[-1] if _invocations else {}
+    if error not in consoles:
+        consoles[error] = Console(
+            stderr=error, highlight=False, soft_wrap=True, markup=False, emoji=False
+        )
+    return consoles[error]
 
 
 def styled(*parts: Words, style: str = "") -> "Text":

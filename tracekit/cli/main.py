@@ -4,6 +4,7 @@ import errno
 import logging
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ from tracekit.cli import (
 from tracekit.cli.options import named_workload, planned
 
 _OUR_BUG = 70
+_STOPPING = [number for number in signal.Signals if number.name in {"SIGINT", "SIGTERM", "SIGHUP"}]
+_taking_turns = threading.RLock()
 _JUDGES = {"ab", "gate", "nightly"}  # commands that `git bisect run` may ask
 _PLACES = {
     *(errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO),
@@ -114,10 +117,14 @@ def application(arguments: Sequence[str]) -> typer.Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; what a user can act on is a sentence, not a traceback."""
+    """Run a command; what a user can act on is a sentence, not a traceback.
+
+    It may be called many times in one process, from any thread: streams, logging and signals are
+    as before when it returns. Two calls at once take turns, for these belong to the process.
+    """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        with streams.guarded():
+        with _taking_turns, streams.guarded(), console.invocation(), _logging():
             _run(arguments)
     except SystemExit as end:
         bisecting = arguments[0] in _JUDGES and "--bisect" in arguments if arguments else False
@@ -127,7 +134,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str]) -> None:
-    logging.basicConfig(level=logging.WARNING, handlers=[_Log()])
     try:
         try:
             for argument in arguments:  # bytes that are no text: no JSON could hold them
@@ -161,6 +167,21 @@ class _Log(logging.Handler):
         console.show_warnings([self.format(record)])
 
 
+@contextmanager
+def _logging() -> Generator[None]:
+    """Show warnings that are logged, also where the calling program has handlers of its own."""
+    root = logging.getLogger()
+    handler = _Log(logging.WARNING)
+    level = root.level
+    root.setLevel(min(level, logging.WARNING))
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+
+
 def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
@@ -190,15 +211,25 @@ def _interruptible() -> Generator[None]:
     """Let SIGINT, SIGTERM and SIGHUP be a KeyboardInterrupt, and be as before afterwards.
 
     A shell lets programs in the background ignore SIGINT; then xctrace would ignore it too.
-    `nohup` lets them ignore SIGHUP, and means it.
+    `nohup` lets them ignore SIGHUP, and means it. Signals come to the main thread alone: in
+    another one they stay as they are, and so does a handler that Python cannot put back, as that
+    of a program in C around it.
     """
-    hung_up = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
-    signals = (signal.SIGINT, signal.SIGTERM, *hung_up)
-    before = [signal.signal(number, _interrupt) for number in signals]
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in _STOPPING}
+    before = {
+        number: handler
+        for number, handler in handlers.items()
+        if handler is not None and (number.name, handler) != ("SIGHUP", signal.SIG_IGN)
+    }
+    for number in before:
+        signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        for number, handler in zip(signals, before, strict=True):
+        for number, handler in before.items():
             signal.signal(number, handler)
 
 
