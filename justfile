@@ -19,9 +19,13 @@ layers:
 test *arguments:
     uv run pytest {{arguments}}
 
-# random files, simulations, every kill at every moment: half an hour
-campaign:
+# random files, simulations, every kill at every moment: half an hour; then `just seeds`
+campaign: && seeds
     uv run pytest --tier campaign
+
+# the README's tests in twenty orders and surroundings, or in those that are named: `just seeds 4711`
+seeds *numbers:
+    uv run python bench/seeds.py {{numbers}}
 
 # how many changes to a room's code its tests find, such as `just mutants compare --count 100`
 mutants room *arguments:

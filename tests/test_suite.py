@@ -1,5 +1,11 @@
 """The machinery of these tests: tiers by what a test needs, surroundings by a seed."""
 
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from inspect import cleandoc
 from pathlib import Path
 
 import pytest
@@ -7,6 +13,7 @@ import pytest
 from surroundings import LANGUAGES, ZONES, surroundings
 
 pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parents[1]
 
 TESTS = """
     import subprocess, sys
@@ -72,3 +79,100 @@ def test_a_seed_has_its_surroundings_and_many_seeds_have_all() -> None:
     assert {one["TZ"] for one in drawn} == set(ZONES)
     assert {one["LANG"] for one in drawn} == set(LANGUAGES)
     assert len({one["PYTHONHASHSEED"] for one in drawn}) == len(drawn)
+
+
+def test_the_readmes_run_has_a_fixed_seed_and_that_of_ci_a_drawn_one() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    seeds = [option for option in settings["addopts"] if "randomly" in option]
+    assert [re.fullmatch(r"--randomly-seed=\d+", option) is not None for option in seeds] == [True]
+    script = (ROOT / ".ci" / "run").read_text()
+    drawn, printed, used = (
+        script.find(words)
+        for words in ("\nSEED=${SEED:-$((RANDOM", "SEED=$SEED .ci/run", '--randomly-seed="$SEED"')
+    )
+    assert 0 <= drawn < printed < used
+    runs = [line for line in script.splitlines() if line.startswith("uv run pytest")]
+    assert ['--randomly-seed="$SEED"' in line for line in runs] == [True]
+    recipes = (ROOT / "justfile").read_text()
+    assert "\ncampaign: && seeds\n" in recipes
+    assert "\nseeds *numbers:\n    uv run python bench/seeds.py {{numbers}}\n" in recipes
+
+
+SURROUNDED = """
+    import os, time
+    from hypothesis import given, strategies
+
+    def test_surroundings():
+        print("TZ", time.tzname, "LANG", os.environ["LANG"], "LC_ALL", os.environ.get("LC_ALL"))
+        print("hashes of", hash("seed"))
+
+    @given(strategies.integers())
+    def test_examples(number):
+        print("example", number)
+"""
+
+
+def surrounded(folder: Path, *arguments: str, **environment: str) -> str:
+    """Return what tests print, run by a worker with the settings of pyproject.toml."""
+    file = folder / "test_surrounded.py"
+    file.write_text(cleandoc(SURROUNDED))
+    (folder / "conftest.py").write_text('pytest_plugins = ["surroundings"]\n')
+    words = ["-p", "no:cacheprovider", "--numprocesses=1", "-rP", "--no-header", *arguments]
+    settings = [f"--rootdir={ROOT}", "-c", str(ROOT / "pyproject.toml")]
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", *settings, *words, str(file)],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests" / "harness"), **environment},
+    )
+    kept = ("TZ", "hashes", "example", "____")
+    return "\n".join(line for line in ended.stdout.splitlines() if line.startswith(kept))
+
+
+@pytest.mark.processes
+def test_a_run_without_options_is_the_same_whatever_the_terminal_has_set(tmp_path: Path) -> None:
+    first = surrounded(tmp_path, TZ="JST-9", LANG="fr_FR.UTF-8", PYTHONHASHSEED="random")
+    assert first.count("example") >= 40
+    assert "LC_ALL None" in first
+    assert surrounded(tmp_path, TZ="UTC0", LC_ALL="C", LANGUAGE="de", PYTHONHASHSEED="7") == first
+    other = surrounded(tmp_path, "--randomly-seed=2")
+    assert [line in first for line in other.splitlines() if line.startswith("hashes")] == [False]
+    examples = [line for line in other.splitlines() if line.startswith("example")]
+    assert examples != [line for line in first.splitlines() if line.startswith("example")]
+
+
+@pytest.mark.processes
+def test_the_fixed_seed_needs_no_plugin_that_shuffles(tmp_path: Path) -> None:
+    """As mutmut runs the tests, and whoever wants them in the order of their files."""
+    words = ["--collect-only", "-q", "-p", "no:randomly", "--numprocesses=0"]
+    argv = [sys.executable, "-m", "pytest", *words, "tests/test_suite.py"]
+    ended = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=ROOT)
+    assert ended.returncode == 0, ended.stderr
+
+
+SEEDED = """
+def test_fails_with_one_seed(pytestconfig):
+    assert pytestconfig.getoption("randomly_seed") != 12
+"""
+
+
+@pytest.mark.processes
+def test_seeds_all_run_and_those_that_failed_are_named(tmp_path: Path) -> None:
+    (tmp_path / "test_seeded.py").write_text(SEEDED)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+
+    def seeds(*words: str) -> "subprocess.CompletedProcess[str]":
+        argv = [sys.executable, str(ROOT / "bench" / "seeds.py"), *words, "--", "--numprocesses=0"]
+        return subprocess.run(argv, check=False, capture_output=True, text=True, cwd=tmp_path)
+
+    ended = seeds("11", "12", "13")
+    outcomes = re.findall(r"^seed (\d+): (passed|FAILED)", ended.stdout, re.MULTILINE)
+    assert outcomes == [("11", "passed"), ("12", "FAILED"), ("13", "passed")]
+    assert "assert 12 != 12" in ended.stdout
+    assert ended.returncode == 1
+    assert ended.stderr == "1 of 3 seeds failed: 12\nAgain: just seeds 12\n"
+    drawn = seeds("--count", "2")
+    assert drawn.returncode == 0
+    assert len(set(re.findall(r"^seed (\d+): passed", drawn.stdout, re.MULTILINE))) == 2

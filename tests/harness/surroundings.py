@@ -1,8 +1,8 @@
-"""Another order, time zone, language and hash seed in each run, all by one seed.
+"""The order of tests, their examples, time zone, language and hash seed, all by one seed.
 
 A plugin of pytest, loaded by tests/conftest.py. The seed is that of pytest-randomly, which shuffles
-the tests; `pytest --randomly-seed=N` has the same surroundings again, `-p no:randomly` those of the
-terminal.
+the tests. pyproject.toml fixes it; `pytest --randomly-seed=N` has others, `--randomly-seed=default`
+draws them, and `-p no:randomly` has those of the terminal.
 """
 
 import os
@@ -10,6 +10,7 @@ import random
 import time
 
 import pytest
+from hypothesis import core
 
 ZONES = ("UTC0", "IST-5:30", "NST3:30NDT,M3.2.0,M11.1.0", "LINT-14")
 LANGUAGES = ("C", "C.UTF-8", "de_DE.UTF-8", "tr_TR.UTF-8")
@@ -27,11 +28,27 @@ def _seed(config: pytest.Config) -> int | None:
     return config.getoption("randomly_seed", None)
 
 
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Take the seed of pyproject.toml where nobody heeds it, as with `-p no:randomly`."""
+    if not pluginmanager.hasplugin("randomly"):
+        parser.addoption("--randomly-seed", dest="unheeded_seed", help="needs pytest-randomly")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Change this process and what it starts, after pytest-randomly has drawn its seed."""
+    """Change this process and what it starts, after pytest-randomly has drawn its seed.
+
+    Hypothesis would draw its examples by a seed of its own. What a terminal has set of LC_ALL and
+    its like would hide the language.
+    """
     seed = _seed(config)
-    if seed is not None and not hasattr(config, "workerinput"):
+    if seed is None:
+        return
+    if config.getoption("hypothesis_seed", None) is None:
+        core.global_force_seed = seed
+    if not hasattr(config, "workerinput"):
+        for name in [name for name in os.environ if name.startswith("LC_") or name == "LANGUAGE"]:
+            del os.environ[name]
         os.environ.update(surroundings(seed))
         time.tzset()
 
