@@ -1,0 +1,249 @@
+"""Many commands in one process: each prints what it prints alone, and leaves nothing behind."""
+
+import logging
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from command_line import run
+from every_command import LINES, World, copied, make_world, signalled
+from process_state import changes, process_state
+
+BROKEN = "import nothing_of_this_name\n"
+Capture = pytest.CaptureFixture[str]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """How a command ended; `out` is empty where nobody read it."""
+
+    code: int
+    out: str
+    err: str
+
+
+def _plain(world: World, line: str) -> int:
+    return run(*world.words(line))
+
+
+def _unread(world: World, line: str) -> int:
+    """Run a command whose standard output nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", encoding="utf-8") as stream, redirect_stdout(stream):
+        before = os.fstat(writing)
+        code = run(*world.words(line))
+        assert os.path.samestat(os.fstat(writing), before), "its descriptor leads elsewhere"
+    return code
+
+
+def _interrupted(world: World, line: str) -> int:
+    """Run a command that gets a SIGINT when it opens its first input."""
+    inputs = str(world.folder / "in")
+    with signalled(signal.SIGINT, lambda _, name: name.startswith(inputs)) as came:
+        code = run(*world.words(line))
+    assert came, "the event never came"
+    return code
+
+
+def _in_a_thread(world: World, line: str) -> int:
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(run(*world.words(line))))
+    thread.start()
+    thread.join()
+    return codes[0]
+
+
+Way = Callable[[World, str], int]
+QUICK: dict[str, tuple[Way, str]] = {
+    "rules": (_plain, "rules"),
+    "rules, unread": (_unread, "rules"),
+    "chip, in a thread": (_in_a_thread, "chip"),
+    "help": (_plain, "prune --help"),
+    "no such command": (_plain, "analyse RUN"),
+    "no such option": (_plain, "prune --keeps FOLDER"),
+    "workloads, one of them broken": (_plain, "workloads --workloads MINE/workloads"),
+    "a table of numbers": (_plain, "baseline list --history HISTORY"),
+    "a table of numbers, unread": (_unread, "baseline list --history HISTORY"),
+    "a gate": (_plain, "gate NIGHT"),
+    "a gate, unread": (_unread, "gate NIGHT"),
+    "a gate, as a document": (_in_a_thread, "gate NIGHT --json"),
+    "a gate, interrupted": (_interrupted, "gate NIGHT"),
+    "nights, as bytes": (_plain, "history --history HISTORY --export -"),
+    "a written export": (_plain, "convert EXPORTS/tick.xml OUT.csv"),
+    "a refused place": (_plain, "export BUNDLE RUN/more"),
+    "a missing kernel": (_plain, "verify-kernel nowhere.metal"),
+}
+START = {"capture", "record", "batch", "ab", "doctor"}  # processes
+VOLATILE = {"bench"}  # prints how long things took
+EVERY = {
+    name: (_plain, line) for name, line in LINES.items() if line.split()[0] not in START | VOLATILE
+}
+EVERY |= QUICK
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> World:
+    made = make_world(tmp_path_factory.mktemp("world"))
+    broken = made.places()["MINE"] / "workloads"
+    broken.mkdir()
+    (broken / "broken.py").write_text(BROKEN)
+    return made
+
+
+@pytest.fixture
+def world(made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(home)
+    return copied(made, tmp_path / "world")
+
+
+def printed_by(world: World, way: Way, line: str, capsys: Capture) -> Printed:
+    """Run a command with an empty place for its output, on the history as it was made."""
+    capsys.readouterr()
+    history = world.places()["HISTORY"]
+    kept = history.with_name("kept.db")
+    if not kept.exists():
+        shutil.copy2(history, kept)
+    shutil.rmtree(world.out)
+    world.out.mkdir()
+    code = way(world, line)
+    if re.search(r"\b(accept|revoke|pin|unpin)\b", line):
+        shutil.copy2(kept, history)
+    return Printed(code, *capsys.readouterr())
+
+
+def all_pairs(items: Sequence[str]) -> Iterator[str]:
+    """Yield items so that each follows each other one, and itself: the shortest such sequence."""
+    for place, item in enumerate(items):
+        yield item
+        for other in items[place + 1 :]:
+            yield item
+            yield other
+    yield items[0]
+
+
+def test_all_pairs_are_one_sequence() -> None:
+    assert "".join(all_pairs("abc")) == "aabacbbcca"
+    assert len(set(pairwise(all_pairs("abcdef")))) == 36
+    assert len([*all_pairs("abcdef")]) == 37
+
+
+def hold_that_each_is_as_alone(
+    steps: dict[str, tuple[Way, str]], alone: dict[str, Printed], world: World, capsys: Capture
+) -> None:
+    """Run every ordered pair of steps; each prints the same, and leaves the process as it was."""
+    before = process_state()
+    last = "nothing"
+    for name in all_pairs([*steps]):
+        printed = printed_by(world, *steps[name], capsys)
+        assert printed == alone[name], f"{name}, after {last}"
+        assert changes(before, process_state()) == {}, f"{name}, after {last}"
+        last = name
+
+
+def test_any_two_commands_in_one_process_do_not_know_of_each_other(
+    world: World, capsys: Capture
+) -> None:
+    alone = {name: printed_by(world, *step, capsys) for name, step in QUICK.items()}
+    codes = {name: printed.code for name, printed in alone.items()}
+    assert codes == dict.fromkeys(QUICK, 0) | {
+        **{name: 141 for name in QUICK if "unread" in name},
+        **dict.fromkeys(("no such command", "no such option", "a refused place"), 2),
+        "a gate, interrupted": 130,
+        "a missing kernel": 3,
+    }
+    assert "broken.py cannot be loaded" in alone["workloads, one of them broken"].err
+    hold_that_each_is_as_alone(QUICK, alone, world, capsys)
+
+
+def _alone(world: World, line: str) -> "subprocess.CompletedProcess[str]":
+    argv = [sys.executable, "-m", "tracekit", *world.words(line)]
+    return subprocess.run(argv, check=False, capture_output=True, text=True)
+
+
+@pytest.mark.processes
+def test_a_command_prints_what_it_prints_in_a_process_of_its_own(
+    world: World, capsys: Capture
+) -> None:
+    """Among others that were before it, so that the first and the later ones are compared too."""
+    lines = {name: line for name, (way, line) in QUICK.items() if way in {_plain, _in_a_thread}}
+    here = {name: printed_by(world, *QUICK[name], capsys) for name in [*lines, *lines]}
+    for name, line in lines.items():
+        shutil.rmtree(world.out)
+        world.out.mkdir()
+        ended = _alone(world, line)
+        assert Printed(ended.returncode, ended.stdout, ended.stderr) == here[name], name
+
+
+def test_commands_of_two_threads_take_turns(world: World, capsys: Capture) -> None:
+    """Streams, logging and the current console belong to the process."""
+    lines = ["rules", "gate NIGHT"]
+    alone = [printed_by(world, _plain, line, capsys).out for line in lines]
+    assert min(map(len, alone)) > 0
+    before = process_state()
+    together = threading.Barrier(2)
+
+    def repeat(line: str) -> None:
+        together.wait()
+        for _ in range(5):
+            run(*world.words(line))
+
+    threads = [threading.Thread(target=repeat, args=[line]) for line in lines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    rest = capsys.readouterr().out
+    for text in alone:
+        assert rest.count(text) == 5
+        rest = rest.replace(text, "")
+    assert rest == ""
+    assert changes(before, process_state()) == {}
+
+
+def test_a_program_with_handlers_of_its_own_keeps_them_and_gets_warnings_all_the_same(
+    world: World, capsys: Capture
+) -> None:
+    """As a notebook or a server has them; what is logged is a warning of the command as well."""
+    heard: list[str] = []
+
+    class Ears(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append(record.getMessage())
+
+    ears, root = Ears(), logging.getLogger()
+    level = root.level
+    root.addHandler(ears)
+    root.setLevel(logging.ERROR)
+    try:
+        before = process_state()
+        code = _plain(world, QUICK["workloads, one of them broken"][1])
+        assert changes(before, process_state()) == {}
+    finally:
+        root.removeHandler(ears)
+        root.setLevel(level)
+    assert code == 0
+    assert len(heard) == 1
+    assert f"warning: {heard[0]}\n" in capsys.readouterr().err
+
+
+@pytest.mark.campaign
+def test_any_two_of_all_commands_do_not_know_of_each_other(world: World, capsys: Capture) -> None:
+    alone = {name: printed_by(world, *step, capsys) for name, step in EVERY.items()}
+    hold_that_each_is_as_alone(EVERY, alone, world, capsys)
