@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from itertools import pairwise
@@ -86,6 +86,7 @@ QUICK: dict[str, tuple[Way, str]] = {
     "a missing kernel": (_plain, "verify-kernel nowhere.metal"),
 }
 START = {"capture", "record", "batch", "ab", "doctor"}  # processes
+BY_IMPORTS = {"calls at exit", "descriptors", "numbers of random", "threads"}  # of libraries
 VOLATILE = {"bench"}  # prints how long things took
 EVERY = {
     name: (_plain, line) for name, line in LINES.items() if line.split()[0] not in START | VOLATILE
@@ -128,13 +129,18 @@ def printed_by(world: World, way: Way, line: str, capsys: Capture) -> Printed:
     return Printed(code, *capsys.readouterr())
 
 
+def pairs_of(item: str, others: Sequence[str]) -> Iterator[str]:
+    """Yield items so that this one follows itself and each other one, and each other one it."""
+    yield item
+    for other in others:
+        yield item
+        yield other
+
+
 def all_pairs(items: Sequence[str]) -> Iterator[str]:
     """Yield items so that each follows each other one, and itself: the shortest such sequence."""
     for place, item in enumerate(items):
-        yield item
-        for other in items[place + 1 :]:
-            yield item
-            yield other
+        yield from pairs_of(item, items[place + 1 :])
     yield items[0]
 
 
@@ -145,13 +151,13 @@ def test_all_pairs_are_one_sequence() -> None:
 
 
 def hold_that_each_is_as_alone(
-    steps: dict[str, tuple[Way, str]], alone: dict[str, Printed], world: World, capsys: Capture
+    names: Iterable[str], alone: dict[str, Printed], world: World, capsys: Capture
 ) -> None:
-    """Run every ordered pair of steps; each prints the same, and leaves the process as it was."""
+    """Run steps one after another; each prints the same, and leaves the process as it was."""
     before = process_state()
     last = "nothing"
-    for name in all_pairs([*steps]):
-        printed = printed_by(world, *steps[name], capsys)
+    for name in names:
+        printed = printed_by(world, *EVERY[name], capsys)
         assert printed == alone[name], f"{name}, after {last}"
         assert changes(before, process_state()) == {}, f"{name}, after {last}"
         last = name
@@ -160,7 +166,9 @@ def hold_that_each_is_as_alone(
 def test_any_two_commands_in_one_process_do_not_know_of_each_other(
     world: World, capsys: Capture
 ) -> None:
+    before = process_state()
     alone = {name: printed_by(world, *step, capsys) for name, step in QUICK.items()}
+    assert changes(before, process_state()).keys() <= BY_IMPORTS
     codes = {name: printed.code for name, printed in alone.items()}
     assert codes == dict.fromkeys(QUICK, 0) | {
         **{name: 141 for name in QUICK if "unread" in name},
@@ -169,7 +177,7 @@ def test_any_two_commands_in_one_process_do_not_know_of_each_other(
         "a missing kernel": 3,
     }
     assert "broken.py cannot be loaded" in alone["workloads, one of them broken"].err
-    hold_that_each_is_as_alone(QUICK, alone, world, capsys)
+    hold_that_each_is_as_alone(all_pairs([*QUICK]), alone, world, capsys)
 
 
 def _alone(world: World, line: str) -> "subprocess.CompletedProcess[str]":
@@ -243,7 +251,42 @@ def test_a_program_with_handlers_of_its_own_keeps_them_and_gets_warnings_all_the
     assert f"warning: {heard[0]}\n" in capsys.readouterr().err
 
 
+CHECK = """
+from typing import Annotated
+import typer
+from reference import MEANING
+from tracekit.lab import Check, check
+
+@check
+def judged(size: Annotated[int, typer.Option(help=MEANING)] = 1) -> Check:
+    raise NotImplementedError
+"""
+
+
+def test_modules_beside_a_file_are_its_own_and_as_they_are_now(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    before = process_state()
+    for folder, meaning in (
+        ("one", "Rows."),
+        ("other", "Columns of the other."),
+        ("one", "Rows, edited."),
+    ):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "reference.py").write_text(f"MEANING = {meaning!r}\n")
+        file = tmp_path / folder / "judged.py"
+        file.write_text(CHECK)
+        assert run("verify-kernel", file, "--help") == 0
+        assert meaning in " ".join(capsys.readouterr().out.split())
+        assert "reference" not in sys.modules
+    assert changes(before, process_state()) == {}
+
+
 @pytest.mark.campaign
-def test_any_two_of_all_commands_do_not_know_of_each_other(world: World, capsys: Capture) -> None:
-    alone = {name: printed_by(world, *step, capsys) for name, step in EVERY.items()}
-    hold_that_each_is_as_alone(EVERY, alone, world, capsys)
+@pytest.mark.parametrize("name", EVERY)
+def test_a_command_does_not_know_of_any_other(name: str, world: World, capsys: Capture) -> None:
+    """Before and after each that comes later in the list, and itself."""
+    names = [*EVERY]
+    others = names[names.index(name) + 1 :]
+    alone = {each: printed_by(world, *EVERY[each], capsys) for each in (name, *others)}
+    hold_that_each_is_as_alone([*pairs_of(name, others), name], alone, world, capsys)

@@ -6,6 +6,7 @@ import gc
 import locale
 import logging
 import os
+import pickle
 import random
 import signal
 import socket
@@ -51,7 +52,7 @@ def process_state() -> dict[str, Any]:
         "patience of sockets": socket.getdefaulttimeout(),
         "decimal context": str(decimal.getcontext()),
         "numbers of random": hash(random.getstate()),
-        "numbers of numpy": np.random.get_state(legacy=True)[1].tobytes(),  # noqa: NPY002
+        "numbers of numpy": pickle.dumps(np.random.get_state()),  # noqa: NPY002
         "threads": sorted(thread.name for thread in threading.enumerate()),
         "calls at exit": atexit._ncallbacks(),
         "descriptors": sorted(_descriptors()),

@@ -142,7 +142,8 @@ def _run(arguments: Sequence[str]) -> None:
                     raise UsageError(f"{argument!r} is no text in UTF-8.", hint=hint)
             with _interruptible():
                 words = nightly.with_command(arguments)
-                application(words)(words, prog_name="tracekit")
+                command = typer.main.get_command(application(words))  # sets no hook of Python
+                command(words, prog_name="tracekit")
         finally:
             sys.stdout.flush()
     except TracekitError as error:

@@ -2,7 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -179,10 +180,11 @@ def verify_kernel(
     given = {name: value for name, value in parameters.items() if is_given(name)}
 
     def verified() -> Iterator[lab.Verification]:
-        for each in _subjects(subject, launch, given, seed):
-            with console.progress(lab.case(each.name, each.parameters)):
-                found = lab.verify(each, orders)
-            yield found
+        with closing(_subjects(subject, launch, given, seed)) as subjects:
+            for each in subjects:
+                with console.progress(lab.case(each.name, each.parameters)):
+                    found = lab.verify(each, orders)
+                yield found
 
     if _show_verifications(verified(), as_json=json):
         raise typer.Exit(1)
@@ -221,7 +223,7 @@ def _named(arguments: Sequence[str]) -> "lab.Declared | None":
 
 def _subjects(
     subject: str, launch: "lab.Launch", given: dict[str, Any], seed: int
-) -> "Iterator[lab.Subject]":
+) -> "Generator[lab.Subject]":
     """Return everything that is to be verified, made when its turn comes."""
     if subject.endswith(_METAL):
         yield lab.metal_subject(Path(subject), launch, seed)

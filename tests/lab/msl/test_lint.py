@@ -1,5 +1,6 @@
 """Address spaces, judged by a real clang: what it must find, and what it must not."""
 
+import os
 from pathlib import Path
 
 import mlx
@@ -15,7 +16,6 @@ pytestmark = pytest.mark.emulator
 
 @pytest.fixture(autouse=True)
 def _with_clang() -> None:
-    find_clang.cache_clear()
     try:
         find_clang()
     except ToolError as error:
@@ -224,10 +224,31 @@ def test_a_clang_that_cannot_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         file.write_text(f"#!/bin/sh\n/bin/cat > /dev/null\n{program}\n")
         file.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    find_clang.cache_clear()
     with pytest.raises(ToolError) as told:
         find_clang()
     assert "clang: " in told.value.message
     assert "unable to create target" in told.value.message
     assert "clang-19: it accepts a device pointer to threadgroup memory" in told.value.message
     assert "clang-18: no such thing" in told.value.message
+
+
+JUDGES = """#!/bin/sh
+if /bin/grep -q 'a = b'; then echo '<kernel>:1:1: error: of two spaces' >&2; exit 1; fi
+"""
+
+
+def test_a_clang_that_was_replaced_or_removed_is_not_the_one_that_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "clang"
+    file.write_text(JUDGES)
+    file.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_clang() == str(file)
+    file.write_text("#!/bin/sh\nexit 0\n")
+    os.utime(file, ns=(1, 1))
+    with pytest.raises(ToolError, match="it accepts a device pointer"):
+        find_clang()
+    file.unlink()
+    with pytest.raises(ToolError, match="There is no clang here"):
+        find_clang()

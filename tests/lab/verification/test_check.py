@@ -1,12 +1,14 @@
 """Files with a check: what is loaded of them, and what is refused."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.lab.verification.check import Check, Declared, load
+from tracekit.lab.msl.program import Order
+from tracekit.lab.verification.check import Check, Declared, check_subjects, load
 
 HEAD = "from tracekit.lab import Check, check\nimport numpy as np\n"
 GOOD = """
@@ -47,6 +49,27 @@ def test_every_case_of_a_check_is_tried_unless_one_is_chosen(tmp_path: Path) -> 
 def test_a_file_without_one_check_is_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         _declared(tmp_path, text).check({})
+
+
+LATE = """
+from reference import first
+
+@check
+def late() -> Check:
+    from reference import second
+    return Check(run=lambda: __import__("reference").THIRD, expected=first + second, bound=0)
+"""
+
+
+def test_a_check_imports_what_is_beside_it_whenever_it_runs(tmp_path: Path) -> None:
+    (tmp_path / "reference.py").write_text("first = 1\nsecond = 2\nTHIRD = []\n")
+    declared = _declared(tmp_path, LATE)
+    assert "reference" not in sys.modules
+    (subject,) = check_subjects(declared, {}, 0)
+    assert subject.expected == (3,)
+    with pytest.raises(InputError, match="launches no kernel"):  # it ran, and its import as well
+        subject.launch(Order.ASCENDING, False)
+    assert "reference" not in sys.modules
 
 
 def test_a_bound_is_a_number_of_at_least_0() -> None:

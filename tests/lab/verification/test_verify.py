@@ -214,10 +214,8 @@ def test_without_clang_address_spaces_are_not_checked(
     monkeypatch.setenv("CXX", str(compiler))
     file = row_sums()
     _judged(file)  # compiled, and kept
-    find_clang.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))
     found = _judged(file)
-    find_clang.cache_clear()
     assert _outcomes(found)[Question.ADDRESS_SPACES] is NOT_CHECKED
     assert "no clang here" in _detail(found, Question.ADDRESS_SPACES)
 

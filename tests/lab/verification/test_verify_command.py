@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mlx.core as mx
 import pytest
 
+from command_line import assert_error
+from process_state import changes, process_state
 from small_kernels import EMULATED
 from tracekit.lab.verification.verify import NOT_PROVEN
 from tracekit.workload.workload import find
@@ -45,6 +48,31 @@ def test_a_kernel_that_never_ends_is_a_defect(tracekit: Run, row_sums: Write, sc
         assert ran.code == 1
         assert "did not end within 0.1 s and was stopped (order ascending)" in ran.out
         assert "--patience SECONDS gives a launch longer." in ran.out
+
+
+def test_a_kernel_is_compiled_by_the_compiler_of_now(
+    tracekit: Run, row_sums: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = row_sums()
+    assert tracekit("verify-kernel", file).code == 0
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert_error(tracekit("verify-kernel", file), 3, "no-such-compiler")
+
+
+def test_random_numbers_of_the_program_around_go_on_where_they_were(
+    tracekit: Run, row_sums: Write
+) -> None:
+    assert tracekit("verify-kernel", row_sums()).code == 0  # what it imports may draw as well
+    mx.random.seed(5)
+    drawn = [mx.random.uniform().item() for _ in range(2)]
+    mx.random.seed(5)
+    assert mx.random.uniform().item() == drawn[0]
+    before = process_state()
+    assert tracekit("verify-kernel", row_sums()).code == 0
+    assert tracekit("verify-kernel", row_sums("sum += ", "sum ! ")).code == 1
+    assert tracekit("verify-kernel", row_sums("return Check", "raise OSError")).code == 3
+    assert changes(before, process_state()) == {}
+    assert mx.random.uniform().item() == drawn[1]
 
 
 def test_json_holds_every_answer(tracekit: Run, row_sums: Write) -> None:

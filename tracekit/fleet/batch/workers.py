@@ -201,9 +201,7 @@ def workers_of(scheduler: str, seconds: float, shared: Path | None) -> Generator
         raise UsageError(
             f"{scheduler} is no address of a scheduler: {error}.", hint="Write tcp://HOST:8786."
         ) from error
-    for talker in _TALKERS:  # rows say what became of recordings
-        logging.getLogger(talker).setLevel(logging.CRITICAL)
-    with client:
+    with _silence(), client:
         require_fitting(client, scheduler, shared)
         threads = client.get_executor(pure=False)
         room = _AHEAD * sum(cast("dict[str, int]", client.nthreads()).values())
@@ -211,6 +209,19 @@ def workers_of(scheduler: str, seconds: float, shared: Path | None) -> Generator
             yield Workers(lambda task: threads.submit(_there, task, seconds), room)
         finally:
             threads.shutdown(wait=False)
+
+
+@contextmanager
+def _silence() -> Generator[None]:
+    """Let no library talk of what rows say: what became of recordings."""
+    levels = {name: logging.getLogger(name).level for name in _TALKERS}
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 _thread = threading.local()

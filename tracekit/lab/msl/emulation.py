@@ -16,6 +16,7 @@ import numpy as np
 
 from tracekit.base import ToolError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
+from tracekit.lab.msl.compiler import Compiler, find_compiler
 from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.program import Array, Launched, Order, Program, Triple
 
@@ -191,10 +192,11 @@ def emulation(
 
     def run(call: Call) -> list[mx.array]:
         source = call.source
-        program = _program(source.text, source.function, source.template, source.name, checked)
+        kernel = (source.text, source.function, source.template, source.name)
+        program = _program(*kernel, checked, find_compiler())
         arrays = call.inputs | call.outputs
-        names = [asked.name for asked in program.parameters if asked.kind == "buffer"]
-        buffers = {name: arrays[name] for name in names}
+        asked = [each.name for each in program.parameters if each.kind == "buffer"]
+        buffers = {name: arrays[name] for name in asked}
         statistics = program.run(buffers, grid=source.grid, threadgroup=source.threadgroup, **how)
         launches.append(Launched(source.kernel, statistics))
         return call.results()
@@ -204,7 +206,9 @@ def emulation(
 
 
 @lru_cache(maxsize=1024)
-def _program(text: str, function: str, template: str, name: str, checked: bool) -> Program:
+def _program(
+    text: str, function: str, template: str, name: str, checked: bool, _compiler: Compiler
+) -> Program:
     return compile_kernel(Kernel(text, function, template, f"{name}.metal"), checked=checked)
 
 

@@ -153,14 +153,16 @@ def lint(text: str, function: str = "", template: str = "") -> Lint:
     return Lint(defects, tuple(found for found in complaints if found not in defects))
 
 
-@cache
 def find_clang() -> str:
-    """Return the first clang on the PATH that tells address spaces apart."""
+    """Return the first clang on the PATH that tells address spaces apart.
+
+    Raise ToolError where there is none. What is known of a program holds until its file changes.
+    """
     tried: list[str] = []
     for name in ("clang", *(f"clang-{number}" for number in range(NEWEST, OLDEST - 1, -1))):
         path = which(name)
         if path is not None:
-            reason = _unfit(path)
+            reason = _why_unfit(path)
             if not reason:
                 return path
             tried.append(f"{path}: {reason}")
@@ -180,14 +182,17 @@ def _certain(complaint: Complaint, text: str, *, missing: bool) -> bool:
     return inside and bool(sure) and "default address space" not in complaint.message
 
 
-def _unfit(clang: str) -> str:
+def _why_unfit(clang: str) -> str:
     """Return why this clang cannot judge, or "" if it can."""
     try:
-        good, bad = (
-            _complaints(clang, "", f'#line 1 "{_KERNEL}"\n{text}') for text in (_GOOD, _BAD)
-        )
-    except ToolError as error:
+        return _tried(clang, Path(clang).stat().st_mtime_ns)
+    except ToolError as error:  # as one of time, which is forgotten
         return error.message
+
+
+@cache
+def _tried(clang: str, _changed: int) -> str:
+    good, bad = (_complaints(clang, "", f'#line 1 "{_KERNEL}"\n{text}') for text in (_GOOD, _BAD))
     if good:
         return good[0].message
     return "" if bad else "it accepts a device pointer to threadgroup memory"

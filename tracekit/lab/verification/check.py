@@ -10,14 +10,13 @@ Its parameters are options of `tracekit verify-kernel FILE.py`.
 """
 
 import math
-import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from numbers import Real
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import mlx.core as mx
 import numpy as np
@@ -27,7 +26,7 @@ from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.emulation import emulation, generated
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.verify import PATIENCE, Answer, Subject, arrays
-from tracekit.workload import load_marked
+from tracekit.workload import Beside, load_marked
 
 _MARK = "__tracekit_check__"
 
@@ -67,13 +66,15 @@ Make = Callable[..., Check]
 class Declared:
     """A function marked `@check`, by its name with dashes.
 
-    Of the parameters in `each` all values are tried, unless one is chosen.
+    Of the parameters in `each` all values are tried, unless one is chosen. `beside` are modules
+    that the file imports.
     """
 
     name: str
     file: Path
     make: Make
     each: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
+    beside: Beside = field(default_factory=Beside)
 
     def cases(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the parameters of every case: each value of `each` that `given` leaves open."""
@@ -115,9 +116,9 @@ def check(
     return mark if make is None else mark(make)
 
 
-def declared_by(make: Make, name: str, file: Path) -> Declared:
+def declared_by(make: Make, name: str, file: Path, beside: Beside | None = None) -> Declared:
     """Return the check that a function marked `@check` declares."""
-    return Declared(name, file, make, getattr(make, _MARK))
+    return Declared(name, file, make, getattr(make, _MARK), beside or Beside())
 
 
 def load(file: Path) -> Declared:
@@ -126,14 +127,10 @@ def load(file: Path) -> Declared:
     Kernels that the file makes at its top run on the CPU as well.
     """
     open_input(file).close()
-    folder = str(file.parent.resolve())
-    sys.path.insert(0, folder)  # modules beside it, as for a program
-    try:
-        with emulation():
-            make = load_marked(file, "check", _MARK, "from tracekit.lab import Check, check")
-    finally:
-        sys.path.remove(folder)
-    return declared_by(make, make.__name__.replace("_", "-"), file)
+    beside = Beside([file.parent])
+    with beside.importing(), emulation():
+        make = load_marked(file, "check", _MARK, "from tracekit.lab import Check, check")
+    return declared_by(make, make.__name__.replace("_", "-"), file, beside)
 
 
 def check_subjects(
@@ -146,19 +143,33 @@ def check_subjects(
 ) -> Iterator[Subject]:
     """Yield a subject for every case of a check, made when its turn comes.
 
-    MLX's and numpy's generators start at `seed`, so that every run has the same inputs; for the
-    rest see `emulation`. Raises InputError where the check's function fails, or returns no check.
+    MLX's and numpy's generators start at `seed`, so that every run has the same inputs, and go on
+    where they were when all is over; for the rest see `emulation`. Raises InputError where the
+    check's function fails, or returns no check.
     """
-    for case in declared.cases(given):
-        mx.random.seed(seed)
-        np.random.seed(seed % 2**32)  # noqa: NPY002  a user's check may draw from it
-        with emulation(), _blaming(declared):
-            check = declared.check(case)
-            expected = arrays(check.expected)
-        runs = _Runs(declared, check, {"seed": seed, "lenient": lenient, "patience": patience})
-        yield Subject(
-            declared.name, case, runs.launch, runs.sources, expected, check.bound, check.loaded
-        )
+    with _numbers_kept():
+        for case in declared.cases(given):
+            mx.random.seed(seed)
+            np.random.seed(seed % 2**32)  # noqa: NPY002  a user's check may draw from it
+            with emulation(), _blaming(declared):
+                check = declared.check(case)
+                expected = arrays(check.expected)
+            runs = _Runs(declared, check, {"seed": seed, "lenient": lenient, "patience": patience})
+            yield Subject(
+                declared.name, case, runs.launch, runs.sources, expected, check.bound, check.loaded
+            )
+
+
+@contextmanager
+def _numbers_kept() -> Generator[None]:
+    """Let the generators of MLX and numpy go on where they were; a program around us uses them."""
+    high, low = cast("Any", mx.random.state)[0].tolist()
+    before = np.random.get_state()  # noqa: NPY002  as above
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002  as above
+        mx.random.seed(high << 32 | low)  # the halves of a seed are MLX's key
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +198,8 @@ class _Runs:
 def _blaming(declared: Declared) -> Generator[None]:
     """Tell what a user's own code raises as a mistake of the check, not as a bug of ours."""
     try:
-        yield
+        with declared.beside.importing():
+            yield
     except TracekitError:
         raise
     except Exception as error:

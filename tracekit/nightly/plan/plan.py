@@ -7,9 +7,8 @@ Keys have types that msgspec checks; text that stands for a value is read first.
 import hashlib
 import re
 import shlex
-import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -20,7 +19,7 @@ from msgspec import Meta
 from tracekit.base import UsageError, size_of
 from tracekit.compare import Scale
 from tracekit.machine import THERMAL_PRESSURES, StateLimits
-from tracekit.workload import METAL_SYSTEM_TRACE, plan
+from tracekit.workload import METAL_SYSTEM_TRACE, Beside, plan
 
 
 @dataclass(frozen=True)
@@ -175,18 +174,13 @@ def searched(reference: Reference | None, folder: Path) -> Generator[None]:
     Of a reference that is a revision, the same folders of the plan's own work tree go before all
     other modules; `folder` is the plan's.
     """
-    folders: list[str] = []
+    folders: list[Path] = []
     if reference is not None and reference.has_commit:
         whole = folder.resolve()
         tops = [top for top in (whole, *whole.parents) if (top / ".git").exists()]
-        folders = [str((top / part).resolve()) for top in tops[:1] for part in reference.pythonpath]
-    sys.path[:0] = folders
-    try:
+        folders = [top / part for top in tops[:1] for part in reference.pythonpath]
+    with Beside(folders).importing():
         yield
-    finally:
-        for path in folders:
-            with suppress(ValueError):
-                sys.path.remove(path)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,54 @@
+"""Modules beside a user's file, which it imports as a program does: they are its own alone.
+
+Python keeps each module by its name as long as the process lives. Two files in two folders may each
+have a `reference.py` beside them, and one that was edited has to be read again.
+"""
+
+import importlib
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import ModuleType
+
+
+class Beside:
+    """Folders whose modules can be imported in `importing`, and what was imported from them."""
+
+    def __init__(self, folders: Iterable[Path] = ()) -> None:
+        """Take the folders, the first of them first; none is searched twice."""
+        self._folders = list(dict.fromkeys(str(folder.resolve()) for folder in folders))
+        self._modules: dict[str, ModuleType] = {}
+
+    @contextmanager
+    def importing(self) -> Generator[None]:
+        """Let imports look into the folders first; afterwards nobody else sees their modules.
+
+        They are there again when this context is entered once more.
+        """
+        before = set(sys.modules)
+        importlib.invalidate_caches()  # a module may have been written a moment ago
+        sys.modules.update(self._modules)
+        sys.path[:0] = self._folders
+        try:
+            yield
+        finally:
+            for folder in self._folders:
+                with suppress(ValueError):
+                    sys.path.remove(folder)
+            added = {name: module for name, module in sys.modules.items() if name not in before}
+            self._modules = {name: added[name] for name in added if self._is_beside(name, added)}
+            for name in self._modules:
+                del sys.modules[name]
+
+    def _is_beside(self, name: str, added: dict[str, ModuleType]) -> bool:
+        """Tell whether a module, or the package that it is in, lies in one of the folders.
+
+        A folder further down, as one of installed packages, is another matter.
+        """
+        whole = added.get(name.partition(".")[0])
+        file = getattr(whole, "__file__", None)
+        places = [file] if file else [*getattr(whole, "__path__", ())]
+        package = bool(places) and hasattr(whole, "__path__") and file is not None
+        parents = (Path(place).parents[1 if package else 0] for place in places)
+        return any(str(parent) in self._folders for parent in parents)
