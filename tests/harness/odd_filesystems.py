@@ -34,6 +34,21 @@ class _FailingFileSystem(LocalFileSystem):
         return super()._strip_protocol(str(path).removeprefix(f"{cls.protocol}://"))
 
 
+class KeepingFileSystem(_FailingFileSystem):
+    """Keeps what it listed, as those of clouds do."""
+
+    protocol = "keeping"
+
+    def ls(self, path: str, detail: bool = False, **options: Any) -> Any:
+        if path not in self.dircache:
+            self.dircache[path] = super().ls(path, detail=True, **options)
+        listed = self.dircache[path]
+        return listed if detail else [entry["name"] for entry in listed]
+
+    def invalidate_cache(self, *_: Any) -> None:
+        self.dircache.clear()
+
+
 class DeadlyFileSystem(_FailingFileSystem):
     """Ends, as a crash would, the process that fetches from it."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import mlx.core as mx
@@ -152,7 +152,7 @@ def specializations() -> frozenset[str]:
     return frozenset(_launched)
 
 
-@cache
+@lru_cache(maxsize=64)  # each emulation has a factory of its own
 def _built(factory: Callable[..., Any], source: Source) -> Any:
     text = (shipped("kernels") / f"{source.stem}.metal").read_text()
     header, _, body = text.partition(_BODY)

@@ -7,7 +7,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from odd_filesystems import LyingFileSystem
+from odd_filesystems import KeepingFileSystem, LyingFileSystem
 from tracekit.base.errors import InputError, UsageError
 from tracekit.fleet.batch.sources import (
     RecordingSource,
@@ -19,6 +19,7 @@ from tracekit.fleet.batch.sources import (
 )
 
 fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
+fsspec.register_implementation("keeping", KeepingFileSystem, clobber=True)
 TOC = "<?xml version='1.0'?><trace-toc></trace-toc>"
 
 
@@ -215,3 +216,11 @@ def test_an_archive_of_this_machine_is_the_same_from_everywhere(
     assert absolute("zip://a::x.zip") == f"zip://a::{tmp_path.resolve()}/x.zip"
     assert absolute("zip://a::s3://b/x.zip") == "zip://a::s3://b/x.zip"
     assert (scheme("s3://b"), scheme("a/b")) == ("s3://", "")
+
+
+def test_a_listing_that_a_file_system_kept_is_not_that_of_now(tmp_path: Path) -> None:
+    for name in ("a.trace", "b.trace"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "open.creq").write_text("1")
+        listed = [source.place.base for source in sources_of([f"keeping://{tmp_path}"])]
+    assert sorted(listed) == ["a.trace", "b.trace"]

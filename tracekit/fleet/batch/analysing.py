@@ -18,7 +18,7 @@ from tracekit import pipeline
 from tracekit.analysis import Result, load
 from tracekit.base import InputError, Recording, TracekitError, size
 from tracekit.fleet.batch.results import BatchRow, judged, keep_tables
-from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm
+from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm, forget_listings
 from tracekit.record import choose_run, recordings_of
 from tracekit.tables import PRUNED_NOTE, export_files
 
@@ -29,7 +29,9 @@ _SHARE = 0.5  # of the free disk that one recording may take
 
 def fetched(source: RecordingSource, folder: Path) -> Path:
     """Copy the files that an analysis needs into a folder, and return what became of the source."""
-    files, place = source.files(), source.place
+    place = source.place
+    forget_listings(place.filesystem)
+    files = source.files()
     _require_room(source, files, folder)
     # Called as the source, in letters that no file system minds.
     name = re.sub(r"[^\w.+-]+", "-", place.base)[-_LONGEST:].lstrip(".-")

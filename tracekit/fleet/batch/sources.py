@@ -154,10 +154,22 @@ class Place:
             raise _unreadable(self.name, error) from error
 
 
+def forget_listings(filesystem: Any) -> None:
+    """Let a file system, and the one that it reads through, look again.
+
+    fsspec has one object for each of them as long as the process lives, and some keep what they
+    listed: what another command saw, perhaps of other files.
+    """
+    while filesystem is not None:
+        filesystem.invalidate_cache()
+        filesystem = getattr(filesystem, "fs", None)
+
+
 def place_of(words: str) -> Place:
     """Return the place that a path or a URL of fsspec names; chains of URLs are understood."""
     try:
         filesystem, found = url_to_fs(words)
+        forget_listings(filesystem)
     except ImportError as error:
         raise UsageError(
             f"{scheme(words)} needs a package that is not installed.", hint=f"{error}."
