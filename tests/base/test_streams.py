@@ -101,6 +101,33 @@ def test_how_a_command_ends_whose_output_nobody_takes(
         assert len(lines) == 2 * len(said)  # with its hint
 
 
+@NEEDS_FULL
+def test_a_stream_that_could_not_be_written_is_as_before_when_the_command_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next command of the process writes again, once there is room, and nothing of the last."""
+    file = tmp_path / "out.txt"
+    with file.open("w", encoding="ascii") as out:
+        monkeypatch.setattr("sys.stdout", out)
+        kept = os.dup(out.fileno())
+        full = os.open("/dev/full", os.O_WRONLY)
+        os.dup2(full, out.fileno())
+        with guarded():
+            sys.stdout.write("lost")
+            with pytest.raises(RecordingError):
+                sys.stdout.flush()
+            sys.stdout.write("also lost")
+        assert os.path.samestat(os.fstat(out.fileno()), os.fstat(full))
+        assert (sys.stdout, out.errors) == (out, "strict")
+        os.dup2(kept, out.fileno())
+        with guarded():
+            sys.stdout.write("written\n")
+            sys.stdout.flush()
+    os.close(full)
+    os.close(kept)
+    assert file.read_text() == "written\n"
+
+
 class Terminal(io.TextIOWrapper):
     """A stream that somebody looks at."""
 
