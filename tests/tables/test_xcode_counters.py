@@ -1,5 +1,6 @@
 """Counters that Xcode exported: keys are checked, doubled names proven, suspect cells marked."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -8,6 +9,10 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.tables.xcode_counters import is_xcode_counters, read_xcode_counters
 
+EXACT = (
+    "Index,Encoder Index,CommandBuffer Index,FunctionIndex,CommandBuffer Label,Encoder Label,"
+    "Marker,"
+)
 HEAD = "Index,Encoder FunctionIndex,CommandBuffer Label,Encoder Label,,"
 COUNTERS = "Kernel Occupancy,Bytes Read From Device Memory,Partial Render Count,Kernel Occupancy"
 TAB = "Thumbnails\tName\tExecution Cost\tKernel Occupancy\tBytes Read From Device Memory\t"
@@ -28,6 +33,16 @@ def tab_of(folder: Path, *rows: str, head: str = TAB) -> Path:
     return path
 
 
+def exact_of(folder: Path, counters: str, *rows: str) -> Path:
+    path = folder / "exact.csv"
+    path.write_text("\n".join([EXACT + counters, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def rows_of(paths: Sequence[Path]) -> pd.DataFrame:
+    return read_xcode_counters(paths).rows
+
+
 def cells(frame: pd.DataFrame, place: int) -> dict[str, tuple[float, str]]:
     """Return the counters of an encoder: values, and their units."""
     rows = frame[frame["place"] == place]
@@ -36,7 +51,7 @@ def cells(frame: pd.DataFrame, place: int) -> dict[str, tuple[float, str]]:
 
 
 def test_shares_and_bytes_are_numbers_in_the_order_of_the_capture(tmp_path: Path) -> None:
-    frame = read_xcode_counters([csv_of(tmp_path, *ROWS)])
+    frame = rows_of([csv_of(tmp_path, *ROWS)])
     assert frame.drop_duplicates("place")["function"].tolist() == [9, 546]
     assert frame.drop_duplicates("place")["command_buffer"].tolist() == ["CB 1", "CB 0 0xa"]
     assert cells(frame, 2) == {
@@ -48,11 +63,11 @@ def test_shares_and_bytes_are_numbers_in_the_order_of_the_capture(tmp_path: Path
 
 
 def test_a_tab_adds_costs_and_the_finer_of_two_roundings_counts(tmp_path: Path) -> None:
-    frame = read_xcode_counters([tab_of(tmp_path, *COSTS), csv_of(tmp_path, *ROWS)])
+    frame = rows_of([tab_of(tmp_path, *COSTS), csv_of(tmp_path, *ROWS)])
     assert cells(frame, 2)["Execution Cost"] == (0.0352, "ratio")
     assert cells(frame, 2)[BYTES] == (2_312_832, "bytes")
     assert frame["command_buffer"].notna().all()
-    alone = read_xcode_counters([tab_of(tmp_path, *COSTS)])
+    alone = rows_of([tab_of(tmp_path, *COSTS)])
     assert cells(alone, 2)[BYTES] == (2.21 * 2**20, "bytes")
     assert alone["command_buffer"].isna().all()
 
@@ -60,7 +75,7 @@ def test_a_tab_adds_costs_and_the_finer_of_two_roundings_counts(tmp_path: Path) 
 def test_the_unit_of_a_tab_holds_for_a_counter_whose_name_tells_none(tmp_path: Path) -> None:
     table = csv_of(tmp_path, "1,9,CB,Enc,,25.00", counters="Tiles Touched")
     head = "Thumbnails\tName\tTiles Touched\tRate X"
-    frame = read_xcode_counters([table, tab_of(tmp_path, "-\t9 Enc\t25.0%\t3.5 GB/s", head=head)])
+    frame = rows_of([table, tab_of(tmp_path, "-\t9 Enc\t25.0%\t3.5 GB/s", head=head)])
     assert cells(frame, 1) == {"Tiles Touched": (0.25, "ratio"), "Rate X": (3.5, "GB/s")}
     with pytest.raises(InputError, match="another Tiles Touched"):
         read_xcode_counters([table, tab_of(tmp_path, "-\t9 Enc\t25.4%\t3.5 GB/s", head=head)])
@@ -97,25 +112,90 @@ def test_cells_that_other_cells_prove_wrong_are_suspect(tmp_path: Path) -> None:
     never = ["Kernel ALU Performance", "Kernel Texture Cache Miss Rate"]
     names = ",".join(["Kernel Invocations", "Kernel ALU Instructions", *never])
     rows = ("1,1,CB,A,,0,5,5,0", "2,2,CB,B,,7,9,9,0", "3,3,CB,C,,0,0,0,0")
-    frame = read_xcode_counters([csv_of(tmp_path, *rows, counters=names)])
+    frame = rows_of([csv_of(tmp_path, *rows, counters=names)])
     doubted = frame.dropna(subset=["suspect"]).groupby("place")["counter"].agg(list).to_dict()
     assert doubted == {1: ["Kernel Invocations", *never], 2: never, 3: never}
-    honest = read_xcode_counters([csv_of(tmp_path, "1,1,CB,A,,4,5,6,0.1", counters=names)])
+    honest = rows_of([csv_of(tmp_path, "1,1,CB,A,,4,5,6,0.1", counters=names)])
     assert honest["suspect"].isna().all()
 
 
-def test_other_files_are_not_taken_for_counters(tmp_path: Path) -> None:
+def test_the_form_with_all_digits_has_units_in_its_cells_and_gpu_time(tmp_path: Path) -> None:
+    counters = f"GPU Time,Kernel Occupancy,{BYTES},Kernel ALU Performance,Kernel Occupancy"
+    rows = ("0,0,0,7,CB,Enc 0,,2.5e4,75.77%,1050240,45.65,75.77%", "1,1,0,9,CB,Enc 1,,75,5%,0,0,5%")
+    read = read_xcode_counters([exact_of(tmp_path, counters, *rows)])
+    assert read.remarks == ()
+    assert read.rows.drop_duplicates("place")["function"].tolist() == [7, 9]
+    assert read.rows["encoder"].unique().tolist() == ["Enc 0", "Enc 1"]
+    assert read.rows["command_buffer"].unique().tolist() == ["CB"]
+    assert cells(read.rows, 1) == {
+        "GPU Time": (25_000, "ns"),
+        "Kernel Occupancy": (0.7577, "ratio"),
+        BYTES: (1_050_240, "bytes"),
+        "Kernel ALU Performance": (45.65, ""),
+    }
+
+
+def test_the_form_with_all_digits_is_read_with_its_tabs(tmp_path: Path) -> None:
+    table = exact_of(tmp_path, "Kernel Occupancy", "0,0,0,9,CB,Enc 1,,0.5012%")
+    head = "Thumbnails\tName\tExecution Cost\tKernel Occupancy"
+    frame = rows_of([tab_of(tmp_path, "-\t9 Enc 1\t100%\t0.50%", head=head), table])
+    expected = {"Kernel Occupancy": (0.005012, "ratio"), "Execution Cost": (1.0, "ratio")}
+    assert cells(frame, 1) == expected
+
+
+def test_rows_of_one_encoder_and_markers_are_remarked(tmp_path: Path) -> None:
+    rows = ("0,0,0,7,CB,Enc,warm,1", "1,0,0,9,CB,Enc,,2")
+    read = read_xcode_counters([exact_of(tmp_path, "GPU Time", *rows)])
+    several, markers = read.remarks
+    assert several.startswith("Each of the 2 rows of exact.csv is listed as an encoder")
+    assert markers == "The markers of exact.csv, in 1 of 2 rows, are not kept."
+
+
+def test_negative_values_and_what_is_not_bytes_are_suspect(tmp_path: Path) -> None:
+    counters = "Vertex Shader Time,Pixel Write Stall,Buffer L1 Bytes Read,Buffer L1 Bytes Written"
+    frame = rows_of([exact_of(tmp_path, counters, "0,0,0,7,CB,Enc,,-1.00%,0.00%,262656,0")])
+    assert frame.dropna(subset=["suspect"]).set_index("counter")["suspect"].to_dict() == {
+        "Vertex Shader Time": "negative, which no share, count or time is",
+        "Buffer L1 Bytes Read": "not bytes: in a capture whose sizes are known it was a quarter "
+        "of them",
+    }
+
+
+def test_a_share_without_a_percent_sign_is_refused_in_the_form_that_has_them(
+    tmp_path: Path,
+) -> None:
+    path = exact_of(tmp_path, "Kernel Occupancy", "0,0,0,7,CB,Enc,,75.77")
+    with pytest.raises(InputError, match=r"Line 2 of .* without a percent sign"):
+        read_xcode_counters([path])
+
+
+def test_files_are_told_by_their_beginning_whatever_they_are_called(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("Index,Name\n")
-    (tmp_path / "b.xml").write_text(f"{HEAD}\n")
+    (tmp_path / "b.csv").write_text(f"{HEAD[:-2]}\n")
+    (tmp_path / "c.csv").write_text(HEAD.replace(",", ";"))
+    (tmp_path / "d").mkdir()
     assert not any(map(is_xcode_counters, tmp_path.iterdir()))
     assert is_xcode_counters(csv_of(tmp_path))
     assert is_xcode_counters(tab_of(tmp_path))
+    assert is_xcode_counters(exact_of(tmp_path, "GPU Time").rename(tmp_path / "Counters"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+def test_encodings_with_a_mark_and_line_ends_of_windows_are_read(
+    tmp_path: Path, encoding: str
+) -> None:
+    path = tmp_path / "saved.csv"
+    text = "\r\n".join([f"{EXACT}GPU Time", "0,0,0,7,CB,Añadir,,5"])
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    path.write_bytes(f"{mark}{text}\r\n".encode(encoding))
+    frame = rows_of([path])
+    assert frame[["encoder", "value"]].to_numpy().tolist() == [["Añadir", 5.0]]
 
 
 @pytest.mark.corpus
 def test_a_real_export_is_read_whole(corpus: Path) -> None:
     files = filter(is_xcode_counters, (corpus / "xcode-counters").iterdir())
-    frame = read_xcode_counters(sorted(files))
+    frame = rows_of(sorted(files))
     assert (frame["place"].nunique(), frame["counter"].nunique()) == (23, 227)
     costs = frame.loc[frame["counter"] == "Execution Cost", "value"]
     assert costs.sum() == pytest.approx(1, abs=1e-3)
@@ -124,3 +204,22 @@ def test_a_real_export_is_read_whole(corpus: Path) -> None:
         "Kernel Invocations": 2,
         "Kernel Texture Cache Miss Rate": 23,
     }
+
+
+@pytest.mark.corpus
+def test_a_real_export_with_all_digits_is_read_whole(corpus: Path) -> None:
+    read = read_xcode_counters([corpus / "Lazarus-931+MetalBench" / "relu.csv"])
+    known = cells(read.rows, 1)
+    assert (read.remarks, len(known)) == ((), 206)
+    assert known["Kernel Invocations"] == (65_536, "")
+    assert known["Kernel Occupancy"] == (0.7577, "ratio")
+    assert known["GPU Time"][1] == "ns"
+    doubted = read.rows.dropna(subset=["suspect"])["counter"].tolist()
+    assert doubted == [
+        "Buffer L1 Bytes Read",
+        "Buffer L1 Bytes Written",
+        "Vertex Shader Time",
+        "Fragment Shader Time",
+        "Pixels Rasterized per FS Invocation",
+        "Pixel Write Stall",
+    ]

@@ -41,6 +41,7 @@ from .profile import flame as flame
 from .profile import functions as functions
 from .profile import sampled_weight as sampled_weight
 from .replay import encoders as encoders
+from .replay import is_timed as is_timed
 from .replay import weighted as weighted
 from .result import Better as Better
 from .result import Check as Check

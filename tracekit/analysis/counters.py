@@ -75,13 +75,14 @@ _UNITS = {
     Group.TRANSLATION: "MMU",
     Group.BUFFER: "Buffer Read = Buffer Load, Buffer Write = Buffer Store",
     Group.THREADGROUP: (
-        "Threadgroup/Imageblock Load = TG/IB Load, Threadgroup/Imageblock Store = TG/IB Store"
+        "Threadgroup/Imageblock Load = TG/IB Load = Threadgroup/Imageblock Read, "
+        "Threadgroup/Imageblock Store = TG/IB Store = Threadgroup/Imageblock Write"
     ),
     Group.TEXTURE: (
         "Texture Read, Texture Sample, Texture Filtering, Texture Write, Texture Cache, "
         "Texture Read Cache"
     ),
-    Group.RASTER: "Fragment Input Interpolation = Fragment Interp",
+    Group.RASTER: "Fragment Input Interpolation = Fragment Interp = FS Interpolation",
 }
 _OCCUPANCIES = {
     "compute": ("Kernel Occupancy", "Compute Occupancy"),

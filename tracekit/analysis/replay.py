@@ -9,6 +9,7 @@ import pandas as pd
 from tracekit.analysis.counters import Group, Kind, meaning
 
 COST = "Execution Cost"
+GPU_TIME = "GPU Time"
 OCCUPANCY = "Kernel Occupancy"
 _COLUMNS = {
     "cost": COST,
@@ -23,7 +24,8 @@ _STACK = ("Stack L1 Read Accesses", "Stack L1 Write Accesses")
 def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each encoder, the dearest first, or in their order where no cost is known.
 
-    Columns: `place`, `command_buffer`, `encoder`; `cost`, its share of the replay's time;
+    Columns: `place`, `command_buffer`, `encoder`; `cost`, its share of the replay's time: its
+    execution cost where a tab has that, else its share of the sum of `GPU Time`;
     `occupancy`; `limiter` and `limited`, the unit that was busy or stalled longest and its share;
     `used`, the share in which that unit worked; `read` and `written`, bytes of device memory;
     `bandwidth`, as Xcode writes it; `stack`, share of L1 accesses to stacks, which hold spilled
@@ -36,6 +38,8 @@ def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
     values = values.reindex(table.index)
     for name, counter in _COLUMNS.items():
         table[name] = values[counter] if counter in values else float("nan")
+    if is_timed(replay_counters):
+        table["cost"] = values[GPU_TIME] / values[GPU_TIME].sum()
     known = {name: known for name in values if (known := meaning(str(name))) is not None}
     limiters = {
         unit.unit: name
@@ -55,6 +59,15 @@ def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index().sort_values(
         ["cost", "place"], ascending=[False, True], kind="stable", ignore_index=True
     )
+
+
+def is_timed(replay_counters: pd.DataFrame) -> bool:
+    """Tell whether costs are shares of `GPU Time`: no cost was exported, and each time was."""
+    sound = replay_counters[replay_counters["suspect"].isna()]
+    times = sound[(sound["counter"] == GPU_TIME) & (sound["unit"] == "ns")]
+    costs = sound["counter"] == COST
+    every = times["place"].nunique() == replay_counters["place"].nunique()
+    return bool(every and not costs.any() and times["value"].sum() > 0)
 
 
 def weighted(table: pd.DataFrame, column: str) -> float | None:

@@ -29,6 +29,7 @@ from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.tool import find_xctrace
 from tracekit.tables import (
     PACKED,
+    PARQUET,
     SUFFIX,
     Choice,
     Tables,
@@ -277,16 +278,17 @@ class _Import:
 
     def counters(self, files: Sequence[Path]) -> Recording:
         """Make a run of counters that Xcode exported of a GPU frame capture."""
-        frame = read_xcode_counters(files)
+        counters = read_xcode_counters(files)
         name = min(files, key=lambda file: (file.suffix.lower() != ".csv", file.name)).stem
         recording = self._claimed(name, files)
         with kept_unless_misused(recording), stage(recording, "import"):
             recording.exports.mkdir(exist_ok=True)
-            cells = frame.astype(object).where(frame.notna(), None)
+            cells = counters.rows.astype(object).where(counters.rows.notna(), None)
             rows = cells.itertuples(index=False, name=None)
             write_rows(recording.exports, "replay_counters", rows)
             named = replace(recording.provenance(), recorder="import", workload=name)
-            recording.save_provenance(replace(named, target_reason=UNKNOWN, warnings=(_REPLAYED,)))
+            warnings = (_REPLAYED, *counters.remarks)
+            recording.save_provenance(replace(named, target_reason=UNKNOWN, warnings=warnings))
         return recording
 
     def bundle(self, bundle: Path) -> Recording:
@@ -342,7 +344,9 @@ def _copy(source: ExportFiles, recording: Recording) -> None:
 def _free_name(folder: Path, schemas: Sequence[str], table: Path) -> Path:
     stem = schemas[0] if len(schemas) == 1 else table.stem
     suffixes = chain([""], (f"-{number}" for number in count(2)))
-    names = (folder / f"{stem}{suffix}{table.suffix}" for suffix in suffixes)
+    # Tables are looked for by these endings, whatever the file was called.
+    ending = PARQUET if table.suffix == PARQUET else ".xml"
+    names = (folder / f"{stem}{suffix}{ending}" for suffix in suffixes)
     return next(name for name in names if not name.exists())
 
 
@@ -373,7 +377,7 @@ def bring(
         raise InputError(
             f"No export and no bundle in {', '.join(map(str, paths))}.",
             hint="An export is what `xctrace export` writes, with --toc or --xpath; a bundle's "
-            "folder ends with .trace.",
+            "folder ends with .trace. Folders inside a folder are not searched.",
         )
     if output is not None and found_here > 1:
         raise UsageError(

@@ -200,8 +200,11 @@ def _filled(file: Path) -> bool:
 
 def export_files(folder: Path) -> list[Path]:
     """Return the files of a folder that may be exports, in the order of their names."""
-    suffixes = {".xml", PARQUET}
-    return sorted(path for path in folder.glob("*") if path.suffix in suffixes and path.is_file())
+    return sorted(
+        path
+        for path in folder.glob("*")
+        if (path.suffix == PARQUET or path.suffix.lower() == ".xml") and path.is_file()
+    )
 
 
 @dataclass(frozen=True)

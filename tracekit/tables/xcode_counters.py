@@ -1,26 +1,71 @@
 """Counters of a GPU frame capture, as Xcode exports them: a CSV of all, a text of each tab.
 
-The CSV has a row for each encoder and rounds to two decimals. A tab is tab-separated, has fewer
-counters with more digits and units, and alone has `Execution Cost`. Values are those of a
-serialized replay of the capture at a fixed clock, not those of the run.
+The CSV has two forms, told apart by their first columns. One has a row for each encoder, rounds to
+two decimals and writes no unit. The other has a row for each function that Xcode measured, all
+digits, a percent sign after each share, and `GPU Time`. A tab is tab-separated, has fewer counters
+with more digits and units, and alone has `Execution Cost`. Values are those of a serialized replay
+of the capture at a fixed clock, not those of the run.
 """
 
+import codecs
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
-from tracekit.base import InputError
+from tracekit.base import InputError, open_input
 
 COST = "Execution Cost"
-_FIRST = ["Index", "Encoder FunctionIndex", "CommandBuffer Label", "Encoder Label", ""]
-_TAB = ["Thumbnails", "Name"]
+GPU_TIME = "GPU Time"
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a file of counters begins: its first columns, and which of them says what.
+
+    `label` is None where the column of the `function` holds the label as well. `encoder` are the
+    columns that name an encoder where a row is one of its functions. `units` tells whether cells
+    have units of their own.
+    """
+
+    first: tuple[str, ...]
+    delimiter: str
+    function: int
+    label: int | None = None
+    command_buffer: int | None = None
+    encoder: tuple[int, ...] = ()
+    marker: int | None = None
+    units: bool = True
+
+
+_ROUNDED = _Form(
+    ("Index", "Encoder FunctionIndex", "CommandBuffer Label", "Encoder Label", ""),
+    ",",
+    function=1,
+    label=3,
+    command_buffer=2,
+    units=False,
+)
+_EXACT = _Form(
+    (
+        *("Index", "Encoder Index", "CommandBuffer Index", "FunctionIndex"),
+        *("CommandBuffer Label", "Encoder Label", "Marker"),
+    ),
+    ",",
+    function=3,
+    label=5,
+    command_buffer=4,
+    encoder=(1, 2),
+    marker=6,
+)
+_TAB = _Form(("Thumbnails", "Name"), "\t", function=1)
+_FORMS = (_ROUNDED, _EXACT, _TAB)
 _NAME = re.compile(r"(\d+)(?: (.*))?")
-_NUMBER = re.compile(r"(-?[\d,]+(?:\.\d+)?) ?([A-Za-zµ%/]{0,12})")
+_NUMBER = re.compile(r"(-?[\d,]+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?) ?([A-Za-zµ%/]{0,12})")
 _NOTHING = frozenset({"", "-", "N/A", "n/a", "NaN", "nan"})
 _POWERS = {"B": 0, "bytes": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
 _UNITS = {"%": ("ratio", 0.01)} | {unit: ("bytes", 2.0**by) for unit, by in _POWERS.items()}
@@ -29,8 +74,12 @@ _SHARES = re.compile(
     r"|L1 (Read|Write) Accesses|ALU (Float|Half|Integer and \w+) Instructions)$"
 )
 _SIZES = re.compile(r"\bBytes\b(?! From Cache)")
+_QUARTERS = re.compile(r"Buffer L1 Bytes (Read|Written)$")
 _LARGEST = 64 << 20
+_LONGEST_HEADER = 1 << 16
 _INVOCATIONS, _INSTRUCTIONS = "Kernel Invocations", "Kernel ALU Instructions"
+_NEGATIVE = "negative, which no share, count or time is"
+_NO_BYTES = "not bytes: in a capture whose sizes are known it was a quarter of them"
 _PERFORMANCE, _MISSES = "Kernel ALU Performance", "Kernel Texture Cache Miss Rate"
 
 
@@ -52,89 +101,196 @@ class _Encoder:
     cells: dict[str, _Cell] = field(default_factory=dict[str, _Cell])
 
 
+@dataclass
+class _File:
+    """What a file holds: its encoders by function, in a form, and what is not kept of it."""
+
+    path: Path
+    form: _Form
+    encoders: dict[int, _Encoder] = field(default_factory=dict[int, _Encoder])
+    remarks: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Counters that were read, and what is to be known of them, in sentences.
+
+    `rows` has a row for each counter of each encoder. Columns: `place` of the encoder in the
+    capture, from 1; `function`, its index there; `command_buffer` and `encoder`, their labels;
+    `counter`, `value`, `unit` ("ratio", "bytes", "ns", else as Xcode writes it, "" where it writes
+    none); `suspect`, why a value is not to be believed, else null.
+    """
+
+    rows: pd.DataFrame
+    remarks: tuple[str, ...] = ()
+
+
 def is_xcode_counters(path: Path) -> bool:
     """Tell whether a file begins as an export of Xcode's counters does, CSV or tab."""
-    if path.suffix.lower() not in {".csv", ".txt", ".tsv"} or not path.is_file():
-        return False
-    return _is_tab(path) or _beginning(path).startswith(",".join(_FIRST[:4]))
+    return path.is_file() and _form(path) is not None
 
 
-def read_xcode_counters(paths: Sequence[Path]) -> pd.DataFrame:
-    """Return a row for each counter of each encoder, from at most one CSV and any tabs of it.
-
-    Columns: `place` of the encoder in the capture, from 1; `function`, its index there;
-    `command_buffer` and `encoder`, their labels; `counter`, `value`, `unit` ("ratio", "bytes", else
-    as Xcode writes it, "" in a CSV); `suspect`, why a value is not to be believed, else null.
+def read_xcode_counters(paths: Sequence[Path]) -> Counters:
+    """Return the counters of one capture, from at most one CSV and any tabs of it.
 
     Raises:
         InputError: A file is none of these, two are not of the same capture, an encoder stands
             twice, a cell is no number, or a counter that stands twice has two values.
     """
-    encoders: dict[int, _Encoder] = {}
-    tables = [path for path in paths if not _is_tab(path)]
+    files = sorted(map(_file, paths), key=lambda file: file.form is _TAB)
+    tables = [file.path for file in files if file.form is not _TAB]
     if len(tables) > 1:
         raise InputError(
             f"{tables[0]} and {tables[1]} are both exports of all counters.",
             hint="Import one capture at a time: its CSV and the texts of its tabs.",
         )
-    for path in (*tables, *(path for path in paths if _is_tab(path))):
-        if wrong := _added(encoders, _encoders(path)):
+    encoders: dict[int, _Encoder] = {}
+    for file in files:
+        if wrong := _added(encoders, file.encoders):
             raise InputError(
-                f"{path} has {wrong} than the files before it.",
+                f"{file.path} has {wrong} than the files before it.",
                 hint="Import the files of one capture.",
             )
     if not encoders:
         raise InputError(f"{paths[0]} has no encoder.")
-    return _frame(dict(sorted(encoders.items())))
+    remarks = tuple(remark for file in files for remark in file.remarks)
+    return Counters(_frame(dict(sorted(encoders.items()))), remarks)
+
+
+def refused_table(path: Path) -> InputError | None:
+    """Say why a table of text is not read: its header, and which headers are; None for others."""
+    first = _beginning(path).rstrip("\r\n")
+    if "\ufffd" in first or not first.replace("\t", "").isprintable():
+        return None
+    delimiter = max(",;\t", key=first.count)
+    if delimiter not in first or first.lstrip().startswith("<"):
+        return None
+    if any(first.startswith(";".join(form.first[:4])) for form in _FORMS):
+        return InputError(
+            f"{path} holds Xcode's counters with semicolons between them, as a spreadsheet saves "
+            "them in some languages, in which numbers may be changed.",
+            hint="Import the file as Xcode exported it.",
+        )
+    columns = next(csv.reader([first], delimiter=delimiter))
+    named = ", ".join(repr(column[:40]) for column in columns[:6])
+    more = f" and {len(columns) - 6} more" if len(columns) > 6 else ""  # noqa: PLR2004
+    read = " or ".join(repr(",".join(form.first[:4])) for form in (_ROUNDED, _EXACT))
+    return InputError(
+        f"{path} is a table of text with an unknown header: {named}{more}.",
+        hint="Of such tables, `tracekit import` reads Xcode's counters, whose CSV begins with "
+        f"{read}.",
+    )
+
+
+def _bytes(path: Path) -> bytes:
+    with open_input(path) as file:
+        return file.read(_LONGEST_HEADER)
+
+
+def _encoding(path: Path) -> str:
+    wide = _bytes(path).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return "utf-16" if wide else "utf-8-sig"
 
 
 def _beginning(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.readline(1 << 16).decode("utf-8-sig", errors="replace")
+    return _bytes(path).decode(_encoding(path), errors="replace").partition("\n")[0]
 
 
-def _is_tab(path: Path) -> bool:
-    return _beginning(path).startswith("\t".join(_TAB))
+def _form(path: Path) -> _Form | None:
+    """Return the form whose first columns the file has; None where it has those of none."""
+    first = _beginning(path).rstrip("\r\n")
+    for form in _FORMS:
+        columns = next(csv.reader([first], delimiter=form.delimiter), [])
+        if tuple(columns[: len(form.first)]) == form.first:
+            return form
+    return None
 
 
 def _lines(path: Path, delimiter: str) -> list[list[str]]:
     try:
         if path.stat().st_size > _LARGEST:
             raise InputError(f"{path} is larger than any export of counters.")
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding=_encoding(path), newline="") as file:
             return [row for row in csv.reader(file, delimiter=delimiter, strict=True) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, UnicodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read as an export of counters: {error}.") from error
 
 
-def _encoders(path: Path) -> dict[int, _Encoder]:
-    """Return the encoders of a CSV, or of a tab, whose cells have units."""
-    tab = _is_tab(path)
-    first = _TAB if tab else _FIRST
-    heads, *rows = _lines(path, "\t" if tab else ",")
-    if heads[: len(first)] != first:
-        raise InputError(f"{path} is no export of Xcode's counters: its first columns differ.")
-    encoders: dict[int, _Encoder] = {}
+def _file(path: Path) -> _File:
+    """Read a CSV, or a tab."""
+    form = _form(path)
+    if form is None:
+        raise refused_table(path) or InputError(f"{path} is no export of Xcode's counters.")
+    file = _File(path, form)
+    heads, *rows = _lines(path, form.delimiter)
     for number, row in enumerate(rows, start=2):
         line = f"Line {number} of {path}"
         if len(row) != len(heads):
             raise InputError(f"{line} has {len(row)} of {len(heads)} cells.")
-        named = _NAME.fullmatch(row[1])
-        if named is None or (named[2] is None) is tab:
-            raise InputError(f"{line} has no number of its encoder: {row[1]!r}.")
-        if int(named[1]) in encoders:
+        function, label = _function(form, row, line)
+        if function in file.encoders:
             raise InputError(f"{path} has an encoder twice: encoders cannot be distinguished.")
-        encoder = _Encoder(named[2]) if tab else _Encoder(row[3], row[2])
-        encoders[int(named[1])] = encoder
-        for name, text in zip(heads[len(first) :], row[len(first) :], strict=True):
-            if text.strip() in _NOTHING:
-                continue
-            cell = _cell(text, None if tab else _unit(name))
-            if cell is None:
-                raise InputError(f"{line} has {text!r} for {name or 'no counter'}.")
-            if encoder.cells.setdefault(name, cell) != cell:
-                raise InputError(f"{line} has two values for {name}.")
-    return encoders
+        command_buffer = "" if form.command_buffer is None else row[form.command_buffer]
+        encoder = _Encoder(label, command_buffer)
+        file.encoders[function] = encoder
+        first = len(form.first)
+        _read_cells(encoder, form, zip(heads[first:], row[first:], strict=True), line)
+    file.remarks += _remarks(file, rows)
+    return file
+
+
+def _function(form: _Form, row: Sequence[str], line: str) -> tuple[int, str]:
+    """Return the index of the function of a row, and the label of its encoder."""
+    named = _NAME.fullmatch(row[form.function])
+    together = form.label is None
+    if named is None or (named[2] is None) is together:
+        raise InputError(f"{line} has no number of its encoder: {row[form.function]!r}.")
+    return int(named[1]), named[2] if form.label is None else row[form.label]
+
+
+def _read_cells(
+    encoder: _Encoder, form: _Form, cells: Iterable[tuple[str, str]], line: str
+) -> None:
+    for name, text in cells:
+        if text.strip() in _NOTHING:
+            continue
+        cell = _cell(text, None if form.units else _unit(name))
+        if cell is None:
+            raise InputError(f"{line} has {text!r} for {name or 'no counter'}.")
+        if form is _EXACT:
+            cell = _with_unit(cell, name)
+            if not cell.unit and _SHARES.search(name):
+                raise InputError(f"{line} has {text!r} for {name}, without a percent sign.")
+        if encoder.cells.setdefault(name, cell) != cell:
+            raise InputError(f"{line} has two values for {name}.")
+
+
+def _with_unit(cell: _Cell, name: str) -> _Cell:
+    """Add the unit that the form with all digits leaves out."""
+    if cell.unit:
+        return cell
+    if name == GPU_TIME:
+        return cell._replace(unit="ns")
+    return cell._replace(unit="bytes") if _unit(name) == "B" else cell
+
+
+def _remarks(file: _File, rows: Sequence[Sequence[str]]) -> list[str]:
+    """Say what a file has that the table of its counters cannot hold, or hold as it is meant."""
+    form = file.form
+    remarks: list[str] = []
+    encoders = {tuple(row[column] for column in form.encoder) for row in rows}
+    if form.encoder and len(encoders) < len(rows):
+        remarks.append(
+            f"Each of the {len(rows)} rows of {file.path.name} is listed as an encoder, although "
+            "several are functions of the same one."
+        )
+    markers = [row[form.marker] for row in rows if form.marker is not None]
+    marked = sum(bool(marker.strip()) for marker in markers)
+    if marked:
+        remarks.append(
+            f"The markers of {file.path.name}, in {marked} of {len(rows)} rows, are not kept."
+        )
+    return remarks
 
 
 def _unit(name: str) -> str:
@@ -147,10 +303,11 @@ def _cell(text: str, given: str | None) -> _Cell | None:
     found = _NUMBER.fullmatch(text.strip())
     if found is None or (given is not None and found[2]):
         return None
-    digits, unit = found[1].replace(",", ""), found[2] if given is None else given
+    text, unit = found[1].replace(",", ""), found[2] if given is None else given
     unit, scale = _UNITS.get(unit, (unit, 1.0))
-    half = 0.5 * 10.0 ** -len(digits.partition(".")[2])
-    return _Cell(float(digits) * scale, unit, half * scale)
+    digits, _, power = text.lower().partition("e")
+    half = 0.5 * 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
+    return _Cell(float(text) * scale, unit, half * scale)
 
 
 def _added(encoders: dict[int, _Encoder], added: Mapping[int, _Encoder]) -> str:
@@ -204,6 +361,9 @@ def _suspects(encoders: Mapping[int, _Encoder]) -> Mapping[tuple[int, str], str]
         for number, encoder in encoders.items()
     }
     for number, own in values.items():
+        found |= {
+            (number, name): reason for name, value in own.items() if (reason := _doubt(name, value))
+        }
         ran = own.get(COST, 0) > 0 or own.get(_INSTRUCTIONS, 0) > 0
         if own.get(_INVOCATIONS) == 0 and ran:
             found[number, _INVOCATIONS] = "0, although the encoder ran"
@@ -215,3 +375,10 @@ def _suspects(encoders: Mapping[int, _Encoder]) -> Mapping[tuple[int, str], str]
     ):
         found |= {(number, _PERFORMANCE): f"repeats {_INSTRUCTIONS}" for number in values}
     return found
+
+
+def _doubt(name: str, value: float) -> str:
+    """Return why a value is not to be believed whatever the others are, or nothing."""
+    if value < 0:
+        return _NEGATIVE
+    return _NO_BYTES if value and _QUARTERS.search(name) else ""

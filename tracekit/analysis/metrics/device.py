@@ -136,8 +136,8 @@ def replay_occupancy(replay_counters: pd.DataFrame) -> float:
     mean = weighted(encoders(replay_counters), "occupancy")
     if mean is None:
         raise Unavailable(
-            "without execution costs, which only a tab of Xcode's counters has, encoders cannot be "
-            "weighed."
+            "encoders cannot be weighted: neither an execution cost, which only a tab of Xcode's "
+            "counters has, nor a `GPU Time` was imported."
         )
     return mean
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracekit.analysis import Result, encoders, weighted
+from tracekit.analysis import Result, encoders, is_timed, weighted
 from tracekit.base import percent, size
 from tracekit.report.panel import REPLAY, Context, Tables, panel, rows
 
@@ -26,6 +26,7 @@ def replay(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
     sums = {name: weighted(table, name) for name in ("occupancy", "limited")}
     return {
         "ranked": bool(table["cost"].notna().any()),
+        "timed": is_timed(found.frame),
         "encoders": [_shown(row) for row in table.head(MOST_ROWS).to_dict("records")],
         "more": max(0, len(table) - MOST_ROWS),
         "occupancy": None if sums["occupancy"] is None else percent(sums["occupancy"]),

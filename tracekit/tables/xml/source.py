@@ -15,6 +15,7 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 
 from tracekit.base import InputError, declares_document_type, hostile, open_input, unreadable
 from tracekit.tables.drift import DamagedExportError
+from tracekit.tables.xcode_counters import refused_table
 
 
 class MalformedError(Exception):
@@ -26,6 +27,22 @@ TOC_ROOT = "trace-toc"
 _HEAD = 1 << 14
 _PROLOG = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 _ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)[\s/>]")
+
+
+_OTHER_FILES = (
+    ((b"\x1f\x8b",), "compressed by gzip", "Unpack it first: `gunzip FILE`."),
+    (
+        (b"PK\x03\x04", b"PK\x05\x06"),
+        "a zip file",
+        "Unpack it first; if it holds a bundle, give it a name that ends with .trace.zip.",
+    ),
+    (
+        (b"\xff\xfe<", b"\xfe\xff\0<", b"<\0", b"\0<"),
+        "UTF-16",
+        "Make it UTF-8 first: `iconv -f UTF-16 -t UTF-8 FILE`.",
+    ),
+    ((b"bplist",), "a binary property list", "Name the bundle's folder, which ends with .trace."),
+)
 
 
 def head(path: Path) -> bytes:
@@ -52,12 +69,19 @@ def not_an_export(path: Path) -> InputError:
         return DamagedExportError(f"{path} is cut before its first table.", hint="Export it again.")
     if not first:
         return InputError(f"{path} is empty.", hint="Export it again.")
-    found = f"is not XML; it begins with {first[:120]!r}"
-    hint = "Unpack it, or make it UTF-8, first."
+    for marks, found, hint in _OTHER_FILES:
+        if beginning.startswith(marks):
+            return InputError(f"{path} is {found}, and no export of a table.", hint=hint)
     if name:
-        found = f"is XML with the root <{name}>"
         hint = 'Export a table: --xpath \'/trace-toc/run[@number="1"]/data/table[@schema="…"]\'.'
-    return InputError(f"{path} {found}, and no export of a table.", hint=hint)
+        found = f"is XML with the root <{name}>"
+        return InputError(f"{path} {found}, and no export of a table.", hint=hint)
+    if (table := refused_table(path)) is not None:
+        return table
+    return InputError(
+        f"{path} is not XML; it begins with {first[:60]!r}, and no export of a table.",
+        hint="`xctrace export` writes exports, with --toc or --xpath.",
+    )
 
 
 _LONGEST_TAG = 1 << 20
