@@ -20,9 +20,11 @@ from .files import declares_document_type as declares_document_type
 from .files import hostile as hostile
 from .files import is_text as is_text
 from .files import legible as legible
+from .files import making as making
 from .files import notes_folder as notes_folder
 from .files import open_input as open_input
 from .files import read_input as read_input
+from .files import remedy as remedy
 from .files import replacing as replacing
 from .files import require_writable as require_writable
 from .files import shipped as shipped
@@ -91,4 +93,5 @@ from .units import size_of as size_of
 from .units import span as span
 from .units import stamp as stamp
 from .units import unavailable as unavailable
+from .unpacking import some_of as some_of
 from .unpacking import unpack_bundle as unpack_bundle

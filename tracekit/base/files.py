@@ -88,6 +88,28 @@ def legible(name: str) -> str:
     return name.encode(errors="backslashreplace").decode()
 
 
+_REMEDIES = {
+    errno.ENOSPC: "Make room, or name a place on another disk",
+    errno.EDQUOT: "Make room, or name a place on another disk",
+    errno.EFBIG: "Name a place on a file system that takes files of this size",
+    errno.ENAMETOOLONG: "Shorten the name, or name a place on a file system that takes longer ones",
+    errno.EILSEQ: "Name a place on a file system that takes such names",
+    errno.EIO: "Examine the disk, or name a place on another one",
+    errno.EMFILE: "Raise the limit of open files, `ulimit -n`",
+    errno.ENFILE: "End programs that hold many files open",
+}
+
+
+def remedy(error: OSError, option: str = "") -> str:
+    """Say what to do where something cannot be written, by the reason that the system gives.
+
+    `option` is the one by which a user names the place, such as --output.
+    """
+    advice = _REMEDIES.get(error.errno or 0, "Name a place that you may write to")
+    names = " place " in advice and bool(option)
+    return f"{advice}, with {option}." if names else f"{advice}."
+
+
 def unreadable(path: Path, error: OSError) -> InputError:
     """Say why a file cannot be opened or read."""
     return InputError(f"{path} cannot be read: {error.strerror}.")
@@ -145,6 +167,26 @@ def require_writable(path: Path) -> None:
             _require_write(special)
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+@contextmanager
+def making(folder: Path) -> Generator[Path]:
+    """Give an empty folder to write into that becomes `folder` once it is complete.
+
+    `folder` must not be there, or be empty. Where the block fails, nothing stays; what a killed
+    process left of an earlier attempt is removed. Raise OSError where the folder cannot be made.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for left in _abandoned(folder):
+        shutil.rmtree(left, ignore_errors=True)
+    temporary = folder.with_name(f"{_mark(folder)}{secrets.token_hex(4)}")
+    temporary.mkdir()
+    try:
+        yield temporary
+        temporary.replace(folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
 
 
 @contextmanager
@@ -218,16 +260,26 @@ def _require_write(path: Path) -> None:
 def _unwritable(path: Path, error: OSError) -> RecordingError:
     return RecordingError(
         f"{path} cannot be written: {error.strerror or error}.",
-        hint="Make room, or name another place that you may write to.",
+        hint=remedy(error),
     )
 
 
 def _forget_abandoned(path: Path) -> None:
     """Remove what was to take the place of `path`, and whose writer must have been killed."""
-    for left in path.parent.glob(glob.escape(_mark(path)) + "????????"):
+    for left in _abandoned(path):
         with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED_AFTER:
-                left.unlink()
+            left.unlink()
+
+
+def _abandoned(path: Path) -> list[Path]:
+    every = path.parent.glob(glob.escape(_mark(path)) + "????????")
+    latest = time.time() - _ABANDONED_AFTER
+    abandoned: list[Path] = []
+    for left in every:
+        with suppress(OSError):
+            if left.stat().st_mtime < latest:
+                abandoned.append(left)
+    return abandoned
 
 
 def _mark(path: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 import tracekit
 from tracekit import analysis, record, workload
 from tracekit import tables as traces
-from tracekit.base import Recording, TracekitError, UsageError, require, writing
+from tracekit.base import InconclusiveError, Recording, TracekitError, UsageError, require, writing
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
@@ -52,6 +52,18 @@ def tables(
                 traces.write_table(frame, output)
                 console.show_line(output)
         console.show_warnings(there.warnings)
+        if name is None and not there:
+            raise _none_in(run)
+
+
+def _none_in(run: Path) -> InconclusiveError:
+    """Say that a run or a bundle has no tables, and which of a run's stages did not end."""
+    recording = Recording(run)
+    stages = recording.provenance().unfinished if recording.provenance_file.exists() else {}
+    states = [
+        f"The stage {name} is {stage.state}. {stage.message}" for name, stage in stages.items()
+    ]
+    return InconclusiveError(f"{run} has no tables.", hint=" ".join(states).strip())
 
 
 def _entries(there: "traces.Tables") -> Iterator[tuple[str, str, str]]:

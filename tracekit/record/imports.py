@@ -2,7 +2,8 @@
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import chain, count
@@ -13,12 +14,17 @@ import pandas as pd
 from tracekit.analysis import UNKNOWN
 from tracekit.base import (
     InputError,
+    InterruptedRunError,
     Process,
     Provenance,
     Recording,
     RecordingError,
+    ToolError,
     UsageError,
+    making,
     now,
+    remedy,
+    some_of,
     stage,
     unpack_bundle,
 )
@@ -46,7 +52,7 @@ from tracekit.tables import (
     refusal,
     said_of_run,
 )
-from tracekit.workload import claimed, kept_unless_misused
+from tracekit.workload import claimed, discard
 
 _OF_PROCESSES = (
     *("gpu_intervals", "encoders", "submissions", "driver_intervals"),
@@ -270,7 +276,7 @@ class _Import:
         if files.toc is not None:
             read_toc(files.toc)
         recording = self._claimed(files.name, files.tables)
-        with kept_unless_misused(recording), stage(recording, "import"):
+        with _importing(recording):
             self.progress(f"copying {len(files.tables)} tables")
             _copy(files, recording)
             self._describe(recording, files.name)
@@ -281,7 +287,7 @@ class _Import:
         counters = read_xcode_counters(files)
         name = min(files, key=lambda file: (file.suffix.lower() != ".csv", file.name)).stem
         recording = self._claimed(name, files)
-        with kept_unless_misused(recording), stage(recording, "import"):
+        with _importing(recording):
             recording.exports.mkdir(exist_ok=True)
             cells = counters.rows.astype(object).where(counters.rows.notna(), None)
             rows = cells.itertuples(index=False, name=None)
@@ -295,15 +301,24 @@ class _Import:
         """Make a run of a bundle, with a link to it, or of a zip file, which is unpacked."""
         name = name_of(bundle)
         recording = self._claimed(name, [bundle])
-        with kept_unless_misused(recording, InputError), stage(recording, "import"):
-            if bundle.is_dir():
-                recording.bundle.symlink_to(bundle.resolve())
-            else:
-                self.progress("unpacking the bundle")
-                unpack_bundle(bundle, recording.bundle)
+        with _importing(recording):
+            said = self._placed(bundle, recording)
             self.progress("opening the bundle")
-            self._describe(recording, name, self._opened(recording))
+            self._describe(recording, name, (*said, *self._opened(recording)))
         return recording
+
+    def _placed(self, bundle: Path, recording: Recording) -> tuple[str, ...]:
+        """Put a bundle into a run's folder; return what was left out of a zip file."""
+        if bundle.is_dir():
+            recording.bundle.symlink_to(bundle.resolve())
+            return ()
+        self.progress("unpacking the bundle")
+        others = unpack_bundle(bundle, recording.bundle)
+        if not others:
+            return ()
+        files = "1 file" if len(others) == 1 else f"{len(others):,} files"
+        left = f"{bundle.name} has {files} beside the bundle, not read: {some_of(others)}."
+        return (left,)
 
     def _claimed(self, name: str, inputs: Sequence[Path]) -> Recording:
         begun = Provenance(tracekit=version("tracekit"), created=now(), counters="", run=self.run)
@@ -327,17 +342,39 @@ class _Import:
         return ()
 
 
+@contextmanager
+def _importing(recording: Recording) -> Generator[None]:
+    """Mark the stage `import`; if it does not come to its end, nothing of it stays.
+
+    All of it is still where it was brought from, and half of it would pass for a run. Only tables
+    that xctrace could not export can still be exported: such a run stays.
+    """
+    try:
+        with stage(recording, "import"):
+            yield
+    except ToolError:
+        raise
+    except InterruptedRunError as stop:
+        discard(recording)
+        raise InterruptedRunError(
+            "Interrupted while importing; nothing of it is kept.", hint="Import it again."
+        ) from stop
+    except BaseException:
+        discard(recording)
+        raise
+
+
 def _copy(source: ExportFiles, recording: Recording) -> None:
     try:
-        recording.exports.mkdir(exist_ok=True)
-        if source.toc is not None:
-            shutil.copyfile(source.toc, recording.toc_file)
-        for table in source.tables:
-            shutil.copyfile(table, _free_name(recording.exports, identify(table).schemas, table))
+        with making(recording.exports) as folder:
+            if source.toc is not None:
+                shutil.copyfile(source.toc, folder / recording.toc_file.name)
+            for table in source.tables:
+                shutil.copyfile(table, _free_name(folder, identify(table).schemas, table))
     except OSError as error:
         raise RecordingError(
             f"The exports cannot be copied into {recording.folder}: {error.strerror}.",
-            hint="Make room or name another folder with --output.",
+            hint=remedy(error, "--output"),
         ) from error
 
 

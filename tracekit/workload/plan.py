@@ -20,6 +20,7 @@ from tracekit.base import (
     TracekitError,
     UsageError,
     nearest,
+    remedy,
     require_apart,
 )
 from tracekit.workload.workload import Workload
@@ -223,5 +224,5 @@ def _usable(folder: Path) -> Generator[None]:
         full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
         raise (RecordingError if full else UsageError)(
             f"The folder {folder} cannot be made: {error.strerror}.",
-            hint="Name a folder that you may write to with --output.",
+            hint=remedy(error, "--output"),
         ) from error
