@@ -19,6 +19,7 @@ from tracekit.base import (
     ToolError,
     TracekitError,
     UsageError,
+    remedy,
     streams,
 )
 from tracekit.cli import (
@@ -152,7 +153,7 @@ def _run(arguments: Sequence[str]) -> None:
         if error.errno not in _PLACES:
             _report_bug()
         message = f"{error.filename or 'A file'}: {error.strerror}."
-        failed = RecordingError(message, hint="Make room, or choose a place where you may write.")
+        failed = RecordingError(message, hint=remedy(error))
     except Exception:  # noqa: BLE001  whatever it is, it is ours, and its traceback is kept
         _report_bug()
     else:

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import InputError, RecordingError, UsageError, replacing, writing
+from tracekit.base import InputError, RecordingError, UsageError, remedy, replacing, writing
 from tracekit.tables.bundle.cells.encodings import Said, sentences
 from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import ReadNotes
@@ -280,7 +280,7 @@ def _written(
             output.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RecordingError(
-                f"{output.parent} cannot be made: {error.strerror}.", hint="Name another folder."
+                f"{output.parent} cannot be made: {error.strerror}.", hint=remedy(error)
             ) from error
         try:
             converted = convert(table.ref, output, table.schema, table.choice, toc=found.toc)

@@ -10,7 +10,16 @@ from typing import Any, Literal
 
 import msgspec
 
-from tracekit.base import InputError, Process, Recording, RecordingError, now, save, write_whole
+from tracekit.base import (
+    InputError,
+    Process,
+    Recording,
+    RecordingError,
+    now,
+    remedy,
+    save,
+    write_whole,
+)
 from tracekit.tables import Toc, TocRun, TocTable, toc_text
 
 
@@ -46,7 +55,7 @@ def fresh(recording: Recording) -> None:
     except OSError as error:
         raise RecordingError(
             f"{recording.host_bundle} cannot be written: {error.strerror}.",
-            hint="Make room or name another folder with --output.",
+            hint=remedy(error, "--output"),
         ) from error
 
 
