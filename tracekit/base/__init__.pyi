@@ -6,6 +6,8 @@ from .capabilities import Capabilities as Capabilities
 from .capabilities import Combination as Combination
 from .capabilities import Identity as Identity
 from .capabilities import Mode as Mode
+from .checksums import compare_checksums as compare_checksums
+from .checksums import noting as noting
 from .errors import InconclusiveError as InconclusiveError
 from .errors import InputError as InputError
 from .errors import InterruptedRunError as InterruptedRunError
@@ -95,3 +97,4 @@ from .units import stamp as stamp
 from .units import unavailable as unavailable
 from .unpacking import some_of as some_of
 from .unpacking import unpack_bundle as unpack_bundle
+from .wholeness import Wholeness as Wholeness

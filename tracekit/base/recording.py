@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tracekit.base.capabilities import Capabilities
+from tracekit.base.checksums import CHECKSUMS, noting
 from tracekit.base.errors import InputError, InterruptedRunError, RecordingError, TracekitError
 from tracekit.base.files import read_input, replacing
 
@@ -110,10 +111,10 @@ class _Place:
     """A file or folder of a run, by its name in the run's folder."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self.name = name
 
     def __get__(self, recording: "Recording", owner: object = None) -> Path:
-        return recording.folder / self._name
+        return recording.folder / self.name
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,13 @@ class Recording:
     tables = _Place("tables")  # the Parquet cache of the exports
     result_file = _Place("result.json")  # metrics, findings and checks
     report_file = _Place("report.html")  # the page
+    checksums_file = _Place(CHECKSUMS)  # of what each stage left; `tracekit verify` reads it
+
+    @classmethod
+    def places(cls) -> frozenset[str]:
+        """Return the names of all files and folders that a run's folder may have."""
+        every = (place.name for place in vars(cls).values() if isinstance(place, _Place))
+        return frozenset(name.partition("/")[0] for name in every)
 
     def provenance(self) -> Provenance:
         """Read `recording.json`; raise where there is none, or one that cannot be understood."""
@@ -209,25 +217,27 @@ NEXT = {"record": "export", "export": "analyze", "analyze": "report", "import": 
 
 @contextlib.contextmanager
 def stage(recording: Recording, name: str) -> Generator[None]:
-    """Mark the stage as running, and then as done, interrupted or failed.
+    """Mark the stage as running, and then as done, interrupted or failed; note its checksums.
 
     KeyboardInterrupt becomes InterruptedRunError, which says how to go on.
     """
-    mark(recording, name, "running")
-    try:
-        yield
-    except (KeyboardInterrupt, InterruptedRunError) as stop:
-        with contextlib.suppress(TracekitError):
-            mark(recording, name, "interrupted", str(stop))
-        raise InterruptedRunError(
-            f"Interrupted while the stage `{name}` ran; {recording.folder} keeps what there is.",
-            hint=resume(recording, name),
-        ) from stop
-    except BaseException as error:
-        with contextlib.suppress(TracekitError):
-            mark(recording, name, "failed", str(error))
-        raise
-    mark(recording, name, "done")
+    with noting(recording.folder, name):
+        mark(recording, name, "running")
+        try:
+            yield
+        except (KeyboardInterrupt, InterruptedRunError) as stop:
+            with contextlib.suppress(TracekitError):
+                mark(recording, name, "interrupted", str(stop))
+            raise InterruptedRunError(
+                f"Interrupted while the stage `{name}` ran; {recording.folder} keeps what there "
+                "is.",
+                hint=resume(recording, name),
+            ) from stop
+        except BaseException as error:
+            with contextlib.suppress(TracekitError):
+                mark(recording, name, "failed", str(error))
+            raise
+        mark(recording, name, "done")
 
 
 def mark(recording: Recording, name: str, state: str, message: str = "") -> None:

@@ -38,6 +38,7 @@ from tracekit.cli import (
     show,
     stages,
     verify,
+    whole,
 )
 from tracekit.cli.options import named_workload, planned
 
@@ -94,6 +95,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("gate")(gate.gate)
     app.command("index")(query.index)
     app.command("prune")(prune.prune)
+    app.command("verify")(whole.verify)
     app.command("workloads")(show.workloads)
     app.command("rules")(show.rules)
     app.add_typer(doctor.app, name="templates")

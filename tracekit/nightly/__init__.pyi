@@ -35,6 +35,7 @@ from .history.store.place import file_of as file_of
 from .history.store.place import place as place
 from .history.store.place import require_clear_latest as require_clear_latest
 from .history.store.store import Store as Store
+from .history.whole import examine_history as examine_history
 from .plan.document import OWN as OWN
 from .plan.document import SHARED as SHARED
 from .plan.document import has_plan as has_plan

@@ -22,6 +22,7 @@ from tracekit.base import (
     ToolError,
     UsageError,
     making,
+    noting,
     now,
     remedy,
     some_of,
@@ -187,9 +188,10 @@ def choose_run(recording: Recording, number: int) -> None:
     else:
         run, _ = meant(index(recording.exports), recording.exports, number)
         after = replace(before, run=None if run is None else run.number)
-    recording.save_provenance(after)
-    for file in (recording.result_file, recording.report_file):
-        file.unlink(missing_ok=True)
+    with noting(recording.folder, "analyze"):
+        recording.save_provenance(after)
+        for file in (recording.result_file, recording.report_file):
+            file.unlink(missing_ok=True)
 
 
 def run_and_targets(

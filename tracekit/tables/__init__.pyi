@@ -70,6 +70,7 @@ from .toc import own as own
 from .toc import read_toc as read_toc
 from .toc import toc_text as toc_text
 from .toc import wanted as wanted
+from .whole import examine_bundle as examine_bundle
 from .xcode_counters import is_xcode_counters as is_xcode_counters
 from .xcode_counters import read_xcode_counters as read_xcode_counters
 from .xml.node import Node as Node

@@ -1,0 +1,137 @@
+"""`verify`: whether a run, a bundle or a history is whole."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+from tracekit import nightly
+from tracekit import tables as traces
+from tracekit.base import (
+    InconclusiveError,
+    Recording,
+    RecordingError,
+    TracekitError,
+    UsageError,
+    Wholeness,
+    compare_checksums,
+    size,
+    some_of,
+)
+from tracekit.cli import console, options
+from tracekit.cli.options import argument
+
+_DONE = "done"
+_SERVER = "://"
+_SHOWN = 20  # sentences for each person to read; --json has all
+_CACHE = "tables/"  # which any reader may add to
+
+
+def verify(
+    place: Annotated[str, argument("RUN|X.trace|HISTORY", "Run, bundle, or file or URL.")],
+    *,
+    json: options.Json = False,
+) -> None:
+    """Say whether a run, a bundle or a history is whole.
+
+    A run: each file against the checksum that the stage noted which wrote it, each stage at its
+    end, and the bundle that it is read from. A bundle: each table that it names is read to the last
+    row, and the rows are counted. A history: the database, each night against its document, and
+    each document against the history.
+
+    Exit code 3: it is not whole. Exit code 4: that cannot be said, for example of a run that an
+    older tracekit made, which kept no checksums.
+    """
+    with console.progress("verify") as progress:
+        outcome = _examined(place, progress)
+    if json:
+        console.show_json(
+            {
+                "kind": outcome.kind,
+                "place": outcome.place,
+                "state": outcome.state,
+                "checked": outcome.checked,
+                "faults": outcome.faults,
+                "unknown": outcome.unknown,
+            }
+        )
+    else:
+        _show(outcome)
+    if outcome.faults:
+        raise RecordingError(f"{place} is not whole: {outcome.faults[0]}")
+    if outcome.unknown:
+        raise InconclusiveError(f"Whether {place} is whole cannot be said: {outcome.unknown[0]}")
+
+
+def _examined(place: str, progress: Callable[[str], None]) -> Wholeness:
+    path = Path(place)
+    traces.require_unpacked(path)
+    if _SERVER in place or path.is_file():
+        return nightly.examine_history(place, progress)
+    if not path.exists():
+        raise UsageError(
+            f"{place} does not exist.", hint="Name a run, a .trace bundle or a history."
+        )
+    if traces.is_bundle(path):
+        return traces.examine_bundle(path, progress)
+    return _examine_run(Recording(path), progress)
+
+
+def _examine_run(recording: Recording, progress: Callable[[str], None]) -> Wholeness:
+    """Hold a run's files against their checksums, and examine the bundle that it is read from."""
+    provenance = recording.provenance()
+    progress("comparing checksums")
+    faults = [
+        f"The stage {name} is {stage.state}: it did not come to its end."
+        for name, stage in provenance.stages.items()
+        if stage.state != _DONE
+    ]
+    unknown: list[str] = []
+    checked: dict[str, int] = {}
+    try:
+        found = compare_checksums(recording.folder, pruned=bool(provenance.pruned))
+    except TracekitError as error:
+        faults.append(error.message)
+    else:
+        if found is None:
+            unknown.append("No checksums were kept when it was made.")
+        else:
+            checked = {"files": found.whole + len(found.faults), "bytes": found.size}
+            faults += found.faults
+            if others := _without(found.unnoted):
+                unknown.append(f"{len(others):,} files have no checksum: {some_of(others)}.")
+    bundle = _bundle_of(recording)
+    if bundle is not None:
+        examined = traces.examine_bundle(bundle, progress)
+        checked |= examined.checked
+        faults += examined.faults
+        unknown += examined.unknown
+    return Wholeness("run", str(recording.folder), checked, tuple(faults), tuple(unknown))
+
+
+def _without(names: tuple[str, ...]) -> list[str]:
+    """Return files that are tracekit's own, but for its cache: a user may add others."""
+    places = Recording.places()
+    return [
+        name for name in names if name.partition("/")[0] in places and not name.startswith(_CACHE)
+    ]
+
+
+def _bundle_of(recording: Recording) -> Path | None:
+    """Return the bundle whose tables are read; None where they are read from exports alone."""
+    note = traces.direct(recording.exports)
+    return None if note is None else note.path(recording.exports)
+
+
+def _show(outcome: Wholeness) -> None:
+    counted = [
+        (name, size(number) if name == "bytes" else f"{number:,}")
+        for name, number in outcome.checked.items()
+    ]
+    console.table(("checked", "number"), counted)
+    for text in (*outcome.faults, *outcome.unknown)[:_SHOWN]:
+        console.show_line(text)
+    more = len(outcome.faults) + len(outcome.unknown) - _SHOWN
+    if more > 0:
+        console.show_line(f"… and {more:,} more")
+    if outcome.state == "whole":
+        console.show_line(f"{outcome.place} is whole.")

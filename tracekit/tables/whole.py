@@ -1,0 +1,94 @@
+"""Whether a bundle is whole: each table that it names is read to its last row, and counted."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tracekit.base import InputError, Wholeness
+from tracekit.tables.bundle.bundle import Bundle, BundleRun
+from tracekit.tables.bundle.container.store import Unreadable
+from tracekit.tables.bundle.errors import UnknownBundleError
+from tracekit.tables.bundle.run_info import run_info, toc_of
+from tracekit.tables.direct import Listed, Stored, opened, tables_in
+from tracekit.tables.flat import Selection, read_pieces
+from tracekit.tables.toc import Toc
+from tracekit.tables.xml.node import Node
+
+
+def examine_bundle(path: Path, progress: Callable[[str], None]) -> Wholeness:
+    """Read all tables of a bundle, and hold the rows of each against the count in its store.
+
+    A file that no reader of tables reads is not examined. A bundle of an unknown layout is not
+    known to be whole.
+    """
+    try:
+        bundle = opened(path)
+        toc = toc_of(bundle)
+        every = tables_in(bundle, toc)
+    except UnknownBundleError as error:
+        return Wholeness("bundle", str(path), unknown=(error.message,))
+    except InputError as error:
+        return Wholeness("bundle", str(path), faults=(error.message,))
+    faults = dict.fromkeys(_lacking(bundle))
+    rows = tables = 0
+    for table in every:
+        if table.unreadable:
+            continue
+        progress(f"reading {table.schema}")
+        count, wrong = _read(bundle, table, toc)
+        faults |= dict.fromkeys(wrong)
+        rows += count
+        tables += 1
+    checked = {"runs": len(bundle.runs), "tables": tables, "rows": rows}
+    unknown = tuple(text for run in bundle.runs for text in run.unchecked)
+    return Wholeness("bundle", str(path), checked, tuple(faults), unknown)
+
+
+class _Counter:
+    """A taker of tables that keeps nothing of them."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def begin(self) -> None:
+        self.rows = 0
+
+    def take(self, piece: Node) -> None:
+        self.rows += piece.rows
+
+
+def _read(bundle: Bundle, table: Listed, toc: Toc | None) -> tuple[int, list[str]]:
+    """Return how many rows of a table were read, and what is wrong with it."""
+    name = f"{table.schema}, {table},"
+    counter = _Counter()
+    try:
+        selection = Selection(table.ref, counter, table.schema, table.choice, toc)
+        read_pieces(table.ref, selection, toc)
+        selection.finish()
+    except InputError as error:
+        return counter.rows, [f"{name} cannot be read: {error.message}"]
+    wrong = list(selection.notes(()).damage)
+    expected = _rows(bundle, table)
+    if expected is not None and counter.rows != expected:
+        wrong.append(f"{name} has {counter.rows:,} of the {expected:,} rows in its store.")
+    return counter.rows, wrong
+
+
+def _rows(bundle: Bundle, table: Listed) -> int | None:
+    if not isinstance(table.ref, Stored):
+        return None
+    number = table.ref.run
+    run = next(run for run in bundle.runs if run.number == number)
+    return run.store(table.ref.number).rows
+
+
+def _lacking(bundle: Bundle) -> Iterator[str]:
+    """Yield what a bundle must hold that is missing or damaged, in sentences."""
+    yield from bundle.missing
+    for run in bundle.runs:
+        yield from _lacking_of(run)
+
+
+def _lacking_of(run: BundleRun) -> Iterator[str]:
+    yield from run_info(run)[1]
+    yield from run.names.remarks
+    yield from (table.left_out for table in run.tables if isinstance(table, Unreadable))
