@@ -56,6 +56,9 @@ LINES = {
     "gate, as Markdown": "gate NIGHT --markdown -",
     "index": "index FOLDER",
     "prune": "prune FOLDER --keep 1d --dry-run",
+    "verify": "verify RUN",
+    "verify of a bundle": "verify BUNDLE",
+    "verify of a history": "verify HISTORY",
     "workloads": "workloads",
     "rules": "rules",
     "chip": "chip",
@@ -87,7 +90,7 @@ LINES = {
 }
 # Commands whose own code, in this small world, is an error.
 NO_TOOL = {*"ab templates doctor verify-kernel".split(), "nightly run", "history unpin"}
-NO_TOOL |= {"baseline accept", "baseline revoke"}
+NO_TOOL |= {"baseline accept", "baseline revoke", "verify of a history"}
 # Commands that change what they are given, as they should.
 IN_RUN = {"analyze", "report", "index", "history pin", "history unpin"}
 IN_RUN |= {"baseline accept", "baseline revoke"}

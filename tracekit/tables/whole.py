@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tracekit.base import InputError, Wholeness
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
-from tracekit.tables.bundle.container.store import Unreadable
+from tracekit.tables.bundle.container.store import Unreadable, run_folder
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.bundle.run_info import run_info, toc_of
 from tracekit.tables.direct import Listed, Stored, opened, tables_in
@@ -92,3 +92,20 @@ def _lacking_of(run: BundleRun) -> Iterator[str]:
     yield from run_info(run)[1]
     yield from run.names.remarks
     yield from (table.left_out for table in run.tables if isinstance(table, Unreadable))
+    yield from _damaged(run)
+
+
+def _damaged(run: BundleRun) -> Iterator[str]:
+    """Yield what is wrong with texts, types and arrays, of which tables may need only some."""
+    for name, read in (
+        ("strings", lambda: len(run.strings)),
+        ("EngineeringTypes.etypes", lambda: len(run.types)),
+        ("arrayUniquer", lambda: len(run.arrays)),
+        ("typedArrayUniquer", lambda: len(run.typed_arrays)),
+    ):
+        if not run.files.exists(f"{run_folder(run.number)}/uniquing/{name}"):
+            continue
+        try:
+            read()
+        except InputError as error:
+            yield error.message
