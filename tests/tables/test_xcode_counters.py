@@ -174,6 +174,8 @@ def test_files_are_told_by_their_beginning_whatever_they_are_called(tmp_path: Pa
     (tmp_path / "b.csv").write_text(f"{HEAD[:-2]}\n")
     (tmp_path / "c.csv").write_text(HEAD.replace(",", ";"))
     (tmp_path / "d").mkdir()
+    (tmp_path / "e").write_bytes(bytes(range(256)) * 600)
+    (tmp_path / "f").write_bytes(b"\xff\xfe\r\0,\0\x00\xd8")
     assert not any(map(is_xcode_counters, tmp_path.iterdir()))
     assert is_xcode_counters(csv_of(tmp_path))
     assert is_xcode_counters(tab_of(tmp_path))

@@ -65,11 +65,15 @@ class Comparison:
 
 
 @contextmanager
-def noting(folder: Path, stage: str) -> Generator[None]:
+def noting(folder: Path, stage: str, *, begin: bool = True) -> Generator[None]:
     """Note the checksums of what changes in a run's folder within the block, however it ends.
 
-    That they cannot be written is only a warning: nothing that was asked for depends on them.
+    Unless `begin`, a run that has no checksums gets none. That they cannot be written is only a
+    warning: nothing that was asked for depends on them.
     """
+    if not begin and not (folder / CHECKSUMS).exists():
+        yield
+        return
     before = _look(folder)
     try:
         yield

@@ -360,7 +360,7 @@ def prune(
             progress(f"pruning {run.folder.name}")
             remove = _remove_bundles if kind == "bundle" else _remove_exports
             held = size([run.folder])
-            with _removing(run, done), noting(run.folder, STAGE):
+            with _removing(run, done), noting(run.folder, STAGE, begin=False):
                 stayed = remove(Recording(run.folder), run.parts[kind])
                 done.stayed += [Stays(path, reason) for path, reason in stayed.items()]
             freed = held - size([run.folder])

@@ -188,7 +188,7 @@ def choose_run(recording: Recording, number: int) -> None:
     else:
         run, _ = meant(index(recording.exports), recording.exports, number)
         after = replace(before, run=None if run is None else run.number)
-    with noting(recording.folder, "analyze"):
+    with noting(recording.folder, "analyze", begin=False):
         recording.save_provenance(after)
         for file in (recording.result_file, recording.report_file):
             file.unlink(missing_ok=True)

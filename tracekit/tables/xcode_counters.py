@@ -64,6 +64,7 @@ _EXACT = _Form(
 )
 _TAB = _Form(("Thumbnails", "Name"), "\t", function=1)
 _FORMS = (_ROUNDED, _EXACT, _TAB)
+_LINE_END = re.compile(r"[\r\n]")
 _NAME = re.compile(r"(\d+)(?: (.*))?")
 _NUMBER = re.compile(r"(-?[\d,]+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?) ?([A-Za-zµ%/]{0,12})")
 _NOTHING = frozenset({"", "-", "N/A", "n/a", "NaN", "nan"})
@@ -159,7 +160,7 @@ def read_xcode_counters(paths: Sequence[Path]) -> Counters:
 
 def refused_table(path: Path) -> InputError | None:
     """Say why a table of text is not read: its header, and which headers are; None for others."""
-    first = _beginning(path).rstrip("\r\n")
+    first = _beginning(path)
     if "\ufffd" in first or not first.replace("\t", "").isprintable():
         return None
     delimiter = max(",;\t", key=first.count)
@@ -171,7 +172,7 @@ def refused_table(path: Path) -> InputError | None:
             "them in some languages, in which numbers may be changed.",
             hint="Import the file as Xcode exported it.",
         )
-    columns = next(csv.reader([first], delimiter=delimiter))
+    columns = _columns(first, delimiter)
     named = ", ".join(repr(column[:40]) for column in columns[:6])
     more = f" and {len(columns) - 6} more" if len(columns) > 6 else ""  # noqa: PLR2004
     read = " or ".join(repr(",".join(form.first[:4])) for form in (_ROUNDED, _EXACT))
@@ -193,17 +194,26 @@ def _encoding(path: Path) -> str:
 
 
 def _beginning(path: Path) -> str:
-    return _bytes(path).decode(_encoding(path), errors="replace").partition("\n")[0]
+    """Return the first line of a file, as text."""
+    text = _bytes(path).decode(_encoding(path), errors="replace")
+    return _LINE_END.split(text, maxsplit=1)[0]
 
 
 def _form(path: Path) -> _Form | None:
     """Return the form whose first columns the file has; None where it has those of none."""
-    first = _beginning(path).rstrip("\r\n")
+    first = _beginning(path)
     for form in _FORMS:
-        columns = next(csv.reader([first], delimiter=form.delimiter), [])
+        columns = _columns(first, form.delimiter)
         if tuple(columns[: len(form.first)]) == form.first:
             return form
     return None
+
+
+def _columns(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:  # a file of some other kind
+        return []
 
 
 def _lines(path: Path, delimiter: str) -> list[list[str]]:
