@@ -57,6 +57,10 @@ from .processes import run as run
 from .processes import runs as runs
 from .processes import start_child as start_child
 from .processes import start_of as start_of
+from .programs import ProgramError as ProgramError
+from .programs import find_program as find_program
+from .programs import needs_shell as needs_shell
+from .programs import require_program as require_program
 from .recording import Overhead as Overhead
 from .recording import Process as Process
 from .recording import Provenance as Provenance

@@ -1,11 +1,9 @@
 """Processes: which one a number means, and children of ours: started, signalled, stopped."""
 
-import errno
 import logging
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import threading
@@ -18,6 +16,8 @@ from types import FrameType
 from typing import IO
 
 import psutil
+
+from tracekit.base.programs import find_program
 
 log = logging.getLogger(__name__)
 
@@ -222,10 +222,10 @@ def start_child(
 
     Its standard input ends with us if its policy has a lifeline; else it is empty. `announce` is
     called with the child before the program begins; if tracekit is killed in it, none begins.
-    Raise OSError where it cannot be started.
+    Raise OSError where it cannot be started; ProgramError where there is no such program.
     """
     child = None
-    _require_program(argv[0], env, cwd)
+    find_program(argv[0], env.get("PATH"), cwd)
     gate = _gate(env, reads=policy.lifeline) if announce else ()
     try:
         with shield_signals():  # within Popen one would leave a process that nobody knows of
@@ -274,13 +274,6 @@ def run(
         child.clean_up()
     out, err = (output.decode("utf-8", "replace") for output in said)
     return subprocess.CompletedProcess(argv, child.process.returncode, out, err)
-
-
-def _require_program(name: str, env: Mapping[str, str], cwd: Path | None) -> None:
-    path = str(Path(cwd or "", name)) if "/" in name else name
-    if shutil.which(path, path=env.get("PATH")) is None:
-        number = errno.EACCES if Path(path).exists() else errno.ENOENT
-        raise OSError(number, os.strerror(number), name)
 
 
 def end_leftovers(processes: Iterable[psutil.Process], grace: float = 5.0) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from tracekit.base import (
     nearest,
     remedy,
     require_apart,
+    require_program,
 )
 from tracekit.workload.workload import Workload
 
@@ -107,6 +108,8 @@ def check(plan: Plan) -> None:
             "--method launch and --attach contradict each other: the process runs already.",
             hint="Leave --method out.",
         )
+    if plan.command:
+        require_program(plan.command[0], os.environ.get("PATH"))
 
 
 def seconds(text: str) -> float:

@@ -1,6 +1,7 @@
 """The command as users run it: what it prints, how it ends; how-to pages as they are written."""
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -125,6 +126,24 @@ def test_a_mistake_is_one_sentence(
     monkeypatch.delenv("CXX", raising=False)
     ran = tracekit("verify-kernel", *arguments)
     assert (ran.code, said in ran.err) == (code, True)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("named", ["./more tools/c++", "sh './more tools/c++'", "c++"])
+def test_a_compiler_is_named_by_a_path_or_as_the_words_of_a_command(
+    tracekit: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: str
+) -> None:
+    compiler = tmp_path / "more tools" / "c++"
+    compiler.parent.mkdir()
+    compiler.write_text(
+        "#!/bin/sh\n[ $1 = --version ] && echo g++ 99 && exit; echo asked >&2; exit 1"
+    )
+    compiler.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"more tools:{os.environ['PATH']}")
+    monkeypatch.setenv("CXX", named)
+    ran = tracekit("verify-kernel", "rmsnorm-linear", "--rows", "2", "--dims", "33")
+    assert (ran.code, "error: asked" in ran.err) == (3, True), ran.err
 
 
 def _blocks(kind: str, page: str = PAGE) -> list[str]:

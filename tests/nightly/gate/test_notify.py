@@ -78,7 +78,7 @@ def test_a_command_gets_the_report_and_the_facts(tmp_path: Path) -> None:
     ("command", "said"),
     [
         (("/nowhere/mail",), "could not be run: No such file"),
-        (("/",), "could not be run: Permission denied"),
+        (("/",), "could not be run: it is a folder"),
         (("a\0b",), "could not be run"),
         (("/bin/sh", "-c", "kill -9 $$"), "ended with -9"),
         (("/bin/sh", "-c", "exec <&-"), ""),  # one that reads nothing does no harm

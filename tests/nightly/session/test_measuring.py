@@ -240,7 +240,9 @@ def test_checks_run_in_the_plan_s_folder_and_are_quoted(ready: Ready, tmp_path: 
         with pytest.raises(ParityError, match=r"exit code 1\. Its last words: 2 fail") as failed:
             checked(("true",), ("sh", "-c", "echo 2 failed; exit 1"))
         assert "check-2.log" in failed.value.hint
-        with pytest.raises(ToolError, match=r"^no-such-program cannot be started: No such file"):
+        with pytest.raises(
+            ToolError, match=r"^no-such-program cannot be started: no folder of PATH"
+        ):
             checked(("no-such-program",))
         with pytest.raises(BudgetSpentError):
             checked(("sh", "-c", "sleep 60 & wait"), seconds=0.5)

@@ -64,8 +64,8 @@ def test_programs_are_found_links_are_kept_and_what_cannot_be_launched_is_said(
     assert absolute((str(link),), os.environ) == (str(link),)
     for argv, message in (
         ((), "There is no command to record"),
-        (("no-such-program",), "There is no program 'no-such-program' that can be run"),
-        (("/Applications/A.app/",), "is an app bundle, not a program"),
+        (("no-such-program",), "no-such-program cannot be started: no folder of PATH has"),
+        (("/Applications/A.app/",), "it is an app bundle, not a program"),
     ):
         with pytest.raises(UsageError, match=message):
             absolute(argv, {"PATH": "/bin"})

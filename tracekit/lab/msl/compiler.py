@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -71,10 +72,14 @@ _HINT = (
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler: the program, and the first line that it says of itself."""
+    """A C++ compiler: the program, and the first line that it says of itself.
+
+    `arguments` come before all others, as in `ccache g++`, where they name the compiler.
+    """
 
     path: str
     version: str
+    arguments: tuple[str, ...] = ()
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -90,7 +95,7 @@ class Compiler:
                 rounding = ("-Xclang", "-ffloat16-excess-precision=none")
             elif major and int(major[1]) >= 13:  # noqa: PLR2004
                 rounding = ("-fexcess-precision=16",)
-        return (*_FLAGS, plain, *probes, *_machine_flags(), *rounding)
+        return (*self.arguments, *_FLAGS, plain, *probes, *_machine_flags(), *rounding)
 
     def run(self, *arguments: str, folder: Path | None = None, given: str = "") -> str:
         """Compile, with files named as in `folder`; return what it wrote."""
@@ -120,7 +125,7 @@ def ran(
 
 def find_compiler() -> Compiler:
     """Return the compiler of the variable CXX, or the first on PATH."""
-    asked = os.environ.get("CXX", "").partition(" ")[0]
+    asked, *arguments = _command_of(os.environ.get("CXX", "").strip())
     names = (asked,) if asked else _NAMES
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:
@@ -128,16 +133,27 @@ def find_compiler() -> Compiler:
         raise ToolError(
             f"Running Metal kernels on a CPU takes {wanted}, and there is none on PATH.", hint=_HINT
         )
-    return _known(found, Path(found).stat().st_mtime_ns)
+    path = Path(found).absolute()  # it is started in another folder
+    return _known(str(path), tuple(arguments), path.stat().st_mtime_ns)
+
+
+def _command_of(text: str) -> list[str]:
+    """Part CXX into a program and its first arguments; a program's path may have spaces."""
+    if not text or shutil.which(text):
+        return [text]
+    try:
+        return shlex.split(text) or [text]
+    except ValueError:  # a quote that is not closed
+        return [text]
 
 
 @cache
-def _known(path: str, _changed: int) -> Compiler:
-    said = ran([path, "--version"])
+def _known(path: str, arguments: tuple[str, ...], _changed: int) -> Compiler:
+    said = ran([path, *arguments, "--version"])
     if said.returncode != 0:
         words = said.stderr.strip() or f"status {said.returncode}"
         raise ToolError(f"{path} does not say its version: {words}.", hint=_HINT)
-    return Compiler(path, said.stdout.partition("\n")[0].strip())
+    return Compiler(path, said.stdout.partition("\n")[0].strip(), arguments)
 
 
 @cache

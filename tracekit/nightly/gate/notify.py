@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base import TracekitError, UsageError, kill_group, write_whole
+from tracekit.base import TracekitError, UsageError, find_program, kill_group, write_whole
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.openmetrics import openmetrics
@@ -69,6 +69,7 @@ def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENC
     standard error. Whatever becomes of it, and of what it started, the verdict stays.
     """
     try:
+        find_program(command[0], os.environ.get("PATH"))
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

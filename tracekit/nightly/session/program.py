@@ -10,7 +10,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.base import Child, InconclusiveError, RecordingError, StopPolicy, ToolError
+from tracekit.base import (
+    Child,
+    InconclusiveError,
+    ProgramError,
+    RecordingError,
+    StopPolicy,
+    ToolError,
+)
 from tracekit.base import last_words as _last_words
 from tracekit.record import Supervisor
 
@@ -131,5 +138,7 @@ def start(
                 program.argv, policy, env=program.env, stdout=stdout, stderr=log, cwd=program.cwd
             )
         except OSError as error:
-            raise ToolError(f"{program.argv[0]} cannot be started: {error.strerror}.") from error
+            hint = error.hint if isinstance(error, ProgramError) else ""
+            message = f"{program.argv[0]} cannot be started: {error.strerror}."
+            raise ToolError(message, hint=hint) from error
     return child, since

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import ToolError, exit_words, start_child
+from tracekit.base import ProgramError, ToolError, exit_words, start_child
 from tracekit.base import run as run_to_its_end
 from tracekit.record.supervisor import Supervisor
 
@@ -159,9 +159,9 @@ def failure(completed: Completed) -> ToolError:
 
 def not_started(argv: tuple[str, ...], error: OSError) -> ToolError:
     """Say that a command could not be started at all."""
-    hint = (
-        "It comes with Xcode and runs on macOS only; `--recorder host` measures on any machine."
-        if argv[0].rpartition("/")[2] in {"xcrun", "xctrace"}
-        else ""
-    )
+    hint = error.hint if isinstance(error, ProgramError) else ""
+    if argv[0].rpartition("/")[2] in {"xcrun", "xctrace"}:
+        hint = (
+            "It comes with Xcode and runs on macOS only; `--recorder host` measures on any machine."
+        )
     return ToolError(f"{argv[0]} cannot be started: {error.strerror}.", hint=hint)

@@ -1,13 +1,21 @@
 """The command line of a recording, whom it records, and with which template and GPU counters."""
 
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import InputError, Recording, ToolError, UsageError, nearest, require
+from tracekit.base import (
+    InputError,
+    Recording,
+    ToolError,
+    UsageError,
+    nearest,
+    needs_shell,
+    require,
+    require_program,
+)
 from tracekit.record.recorder import Attach, Launch, Request, running
 from tracekit.record.xctrace.command import target_environment
 from tracekit.record.xctrace.progress import Account
@@ -155,15 +163,9 @@ def time_limit(seconds: float) -> str:
 
 
 def absolute(argv: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return `argv` with the absolute path of its program."""
+    """Return `argv` with the absolute path of its program, after its shell if it needs one."""
     if not argv:
         raise UsageError("There is no command to record.")
-    if argv[0].rstrip("/").endswith(".app"):
-        raise UsageError(
-            f"{argv[0]} is an app bundle, not a program.",
-            hint="Name the executable inside it, in Contents/MacOS.",
-        )
-    found = shutil.which(argv[0], path=environment.get("PATH"))
-    if found is None:
-        raise UsageError(f"There is no program {argv[0]!r} that can be run.")
-    return (str(Path(found).absolute()), *argv[1:])
+    program = Path(require_program(argv[0], environment.get("PATH"))).absolute()
+    shell = ("/bin/sh",) if needs_shell(program) else ()
+    return (*shell, str(program), *argv[1:])
