@@ -96,8 +96,12 @@ def test_a_bad_value_is_one_sentence(gemm: Workload, subtests: pytest.Subtests) 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("x = 1", "has 0 functions marked @workload"),
-        (GEMM + "\nother = workload(lambda: 1)\n", "has 2 functions"),
+        ("x = 1", "has no function marked @workload"),
+        (
+            GEMM + "\nother = workload(lambda: 1)\n",
+            "without a name of their own: gemm-chain, <lambda>",
+        ),
+        (GEMM + LOST, "has the workloads gemm-chain, lost, not just one"),
         ("import nothing_like_it", "cannot be loaded: ModuleNotFound"),
         ("def (", "cannot be loaded: SyntaxError"),
         ("raise SystemExit(3)", r"cannot be loaded: SystemExit\(3\)"),
@@ -114,7 +118,7 @@ def test_a_file_that_is_no_workload_is_refused(tmp_path: Path, text: str, senten
 def test_a_users_folder_is_searched_first_and_a_broken_file_hides_no_other(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
+    (tmp_path / "broken.py").write_text("import a_workload_of_nobody\n")
     (tmp_path / "paged.py").write_text(GEMM.replace("gemm_chain", "paged"))
     assert find("paged", tmp_path).file == tmp_path / "paged.py"
     found = {workload.name: workload.file for workload in all_workloads(tmp_path)}

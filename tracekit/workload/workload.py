@@ -2,7 +2,7 @@
 
 Times are nanoseconds of the system-wide monotonic clock (`time.monotonic_ns`).
 
-A workload is a file with one decorated function. Its parameters, with their types, defaults
+A workload is a decorated function, and called like it. Its parameters, with their types, defaults
 and help, are the options of `tracekit capture --workload NAME`:
 
     @workload
@@ -248,7 +248,7 @@ _MARK = "__tracekit_workload__"
 
 
 def workload(prepare: Prepare) -> Prepare:
-    """Mark the function of a file that prepares its workload; the function's name is its name."""
+    """Mark a function that prepares a workload; the function's name, with dashes, is its name."""
     setattr(prepare, _MARK, prepare.__name__)
     return prepare
 
@@ -259,15 +259,29 @@ def folders(extra: Path | None = None) -> tuple[Path, ...]:
 
 
 def find(name: str, extra: Path | None = None) -> Workload:
-    """Load the workload `name`; raise UsageError where no searched folder has it."""
+    """Load the workload `name`; raise UsageError where no searched folder has it.
+
+    In a folder, the file that is called like it is loaded first, the others only if need be.
+    """
+    wanted = name.replace("_", "-")
     for folder in folders(extra):
-        file = folder / f"{name.replace('-', '_')}.py"
-        if file.is_file():
-            return load(file)
-    files = [file.stem for folder in folders(extra) for file in _files(folder)]
-    names = sorted({"command", *(stem.replace("_", "-") for stem in files)})
+        file = folder / f"{wanted.replace('-', '_')}.py"
+        like = {entry.name: entry for entry in load_all(file)} if file.is_file() else {}
+        entry = like.get(wanted) or _workloads_in(folder, without=file).get(wanted)
+        if entry is not None:
+            return entry
+    there = all_workloads(extra)
+    raise UsageError(f"There is no workload {name!r}.", hint=_hint_of(wanted, there))
+
+
+def _hint_of(wanted: str, there: Sequence[Workload]) -> str:
+    """Say which workload may have been meant; somebody may have written the name of a file."""
+    inside = [entry.name for entry in there if entry.file.stem == wanted.replace("-", "_")]
+    if inside:
+        return f"The file of that name has: {', '.join(inside)}."
+    names = sorted({"command", *(entry.name for entry in there)})
     more = f"There are: {', '.join(names)}. `--workloads DIR` adds a folder of your own."
-    raise UsageError(f"There is no workload {name!r}.", hint=nearest(name, names, otherwise=more))
+    return nearest(wanted, names, otherwise=more)
 
 
 def all_workloads(extra: Path | None = None) -> list[Workload]:
@@ -275,29 +289,67 @@ def all_workloads(extra: Path | None = None) -> list[Workload]:
 
     A file that cannot be loaded is logged as a warning and left out.
     """
-    found: dict[str, Workload] = {}
+    named: dict[str, Workload] = {}
     for folder in folders(extra):
-        for file in _files(folder):
-            try:
-                loaded = load(file)
-            except InputError as error:
-                log.warning("%s", error.message)
+        named = _workloads_in(folder) | named
+    return sorted(named.values(), key=lambda entry: entry.name)
+
+
+def _workloads_in(folder: Path, *, without: Path | None = None) -> dict[str, Workload]:
+    """Load the workloads of a folder, by name; of one name, that of the file called like it."""
+    named: dict[str, Workload] = {}
+    for file in _files(folder):
+        if file == without:
+            continue
+        try:
+            entries = load_all(file)
+        except InputError as error:
+            log.warning("%s", error.message)
+            continue
+        for entry in entries:
+            other = named.setdefault(entry.name, entry)
+            if other is entry:
                 continue
-            found.setdefault(loaded.name, loaded)
-    return sorted(found.values(), key=lambda entry: entry.name)
+            if file.stem == entry.name.replace("-", "_"):
+                named[entry.name] = entry
+            chosen = named[entry.name].file.name
+            log.warning(
+                "%s is in %s and in %s; that of %s counts",
+                entry.name, other.file.name, file.name, chosen,
+            )  # fmt: skip
+    return named
 
 
-def load(file: Path) -> Workload:
-    """Load the one workload of `file`; raise InputError where it has none, or several."""
-    prepare = load_marked(file, "workload", _MARK, "from tracekit import workload")
-    return Workload(getattr(prepare, _MARK).replace("_", "-"), file, prepare)
+def load(file: Path, name: str = "") -> Workload:
+    """Load the workload `name` of `file`, without a name its only one; raise InputError."""
+    there = load_all(file)
+    chosen = [entry for entry in there if entry.name == name] if name else there
+    if len(chosen) != 1:
+        names = ", ".join(entry.name for entry in there)
+        raise InputError(f"{file} has the workloads {names}, not just {name or 'one'}.")
+    return chosen[0]
 
 
-def load_marked(file: Path, what: str, mark: str, line: str) -> Callable[..., Any]:
-    """Load a file, and return its one function that has the attribute `mark`.
+def load_all(file: Path) -> list[Workload]:
+    """Load the workloads of `file`, in its order; raise InputError where it has none."""
+    marked = load_marked(file, "workload", _MARK)
+    if not marked:
+        raise InputError(
+            f"{file} has no function marked @workload.",
+            hint="Write `from tracekit.workload import Step, workload`, and @workload above the "
+            "function.",
+        )
+    named = {getattr(prepare, _MARK).replace("_", "-"): prepare for prepare in marked}
+    if len(named) != len(marked) or "<lambda>" in named:
+        raise InputError(f"{file} has workloads without a name of their own: {', '.join(named)}.")
+    return [Workload(name, file, prepare) for name, prepare in named.items()]
 
-    `what` is the name of the decorator that marks it, which `line` imports. Raises InputError where
-    the file cannot be loaded, or has no such function, or several.
+
+def load_marked(file: Path, what: str, mark: str) -> list[Callable[..., Any]]:
+    """Load a file, and return its own functions that have the attribute `mark`, in its order.
+
+    `what` is the name of the decorator that marks them; functions that the file imports are not its
+    own. Raise InputError where it cannot be loaded.
     """
     name = f"tracekit.{what}s.{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
@@ -308,13 +360,16 @@ def load_marked(file: Path, what: str, mark: str, line: str) -> Callable[..., An
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise InputError(f"The {what} {file} cannot be loaded: {error!r}.") from error
-    marked = [value for value in vars(module).values() if hasattr(value, mark)]
-    if len(marked) != 1:
-        raise InputError(
-            f"{file} has {len(marked)} functions marked @{what}; it must have one.",
-            hint=f"{line}; then write @{what} above the function.",
-        )
-    return marked[0]
+    there = [value for value in vars(module).values() if hasattr(value, mark)]
+    return [value for value in dict.fromkeys(there) if not _is_imported(value, name)]
+
+
+def _is_imported(function: Callable[..., Any], module: str) -> bool:
+    """Tell whether a function of a module is one that can be imported from another."""
+    home = sys.modules.get(function.__module__)
+    return function.__module__ != module and (
+        getattr(home, getattr(function, "__name__", ""), None) is function
+    )
 
 
 def _option(name: str) -> str:
@@ -341,4 +396,7 @@ def _converted(parameter: inspect.Parameter, value: Any) -> Any:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    yield from sorted(file for file in folder.glob("*.py") if not file.stem.startswith("_"))
+    """Yield the files of a folder that can have workloads: loading a file runs it."""
+    for file in sorted(folder.glob("*.py")):
+        if not file.stem.startswith("_") and file.is_file() and b"workload" in file.read_bytes():
+            yield file

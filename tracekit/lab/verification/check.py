@@ -129,7 +129,13 @@ def load(file: Path) -> Declared:
     open_input(file).close()
     beside = Beside([file.parent])
     with beside.importing(), emulation():
-        make = load_marked(file, "check", _MARK, "from tracekit.lab import Check, check")
+        marked = load_marked(file, "check", _MARK)
+    if len(marked) != 1:
+        raise InputError(
+            f"{file} has {len(marked)} functions marked @check; it must have one.",
+            hint="Write `from tracekit.lab import Check, check`, and @check above the function.",
+        )
+    [make] = marked
     return declared_by(make, make.__name__.replace("_", "-"), file, beside)
 
 

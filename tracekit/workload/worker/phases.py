@@ -151,7 +151,7 @@ def prepare(spec: Spec, account: Account) -> Step:
     )
     note(account, BASELINE)
     account.enter("prepare", "preparing")
-    workload = load(spec.file)
+    workload = load(spec.file, spec.name)
     step = workload.make(spec.parameters)
     version, device = loaded_mlx()
     account.mark("about", backend=step.backend, mlx=version, device=device)
