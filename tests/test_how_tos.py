@@ -1,0 +1,69 @@
+"""The blocks of how-tos, run as a reader would: files are written, commands end with 0."""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.processes
+
+PAGES = Path(__file__).parents[1] / "docs" / "how-to"
+LLAMA_BENCH = """#!/bin/sh
+echo '[{"n_prompt": 512, "n_gen": 0, "avg_ts": 100.0, "stddev_ts": 1.0}]'
+"""
+SHORT = ("--time-limit", "200ms")
+
+
+@pytest.fixture
+def sleeper() -> Iterator[int]:
+    with subprocess.Popen(("sleep", "600")) as process:
+        yield process.pid
+        process.kill()
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """Return the kind and the text of each block, in the page's order."""
+    return re.findall(
+        r"^```(\w+)\n(.*?)^```$", (PAGES / page).read_text(), re.MULTILINE | re.DOTALL
+    )
+
+
+def shortened(words: list[str]) -> list[str]:
+    """Let a recording end soon, whatever time limit the page gives it."""
+    if words[0] not in {"capture", "record"}:
+        return words
+    if "--time-limit" in words:
+        at = words.index("--time-limit")
+        words = [*words[:at], *words[at + 2 :]]
+    return [words[0], *SHORT, *words[1:]]
+
+
+def test_every_block_about_a_workload_of_ones_own_runs(
+    tmp_path: Path, tracekit: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, sleeper: int,
+    subtests: pytest.Subtests,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "llama-bench"
+    program.write_text(LLAMA_BENCH)
+    program.chmod(0o755)
+    kinds: list[str] = []
+    for kind, text in blocks("record-your-own-workload.md"):
+        kinds.append(kind)
+        if kind == "python":
+            file = tmp_path / text.splitlines()[0].removeprefix("# ")
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+            continue
+        for line in text.splitlines():
+            words = shlex.split(line.replace("4711", str(sleeper)).replace("2048", "64"))
+            assert words[:3] == ["uv", "run", "tracekit"], line
+            with subtests.test(line):
+                ran = tracekit(*shortened(words[3:]))
+                assert ran.code == 0, ran.err
+    assert kinds == ["python", "bash", "python", "bash", "bash", "bash"]
+    runs = sorted(path.name.split("-", 5)[-1] for path in Path("bench", "traces").iterdir())
+    assert runs == ["gemm", "llama-bench", "lookups", f"pid-{sleeper}"]
