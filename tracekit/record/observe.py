@@ -59,8 +59,12 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Request
 
 
 def unheeded(plan: Plan, recorder: Recorder) -> tuple[str, ...]:
-    """Return, in words, what of a plan has no meaning for the recorder."""
-    if recorder.name != "host" or plan.workload is None or plan.method == "auto":
+    """Return, in words, what of a plan has no meaning for what it records, or for the recorder."""
+    if plan.workload is None:
+        steps = {"repeats": plan.repeats, "warmup": plan.warmup}
+        given = [f"--{name} {steps[name]}" for name in steps if steps[name] != getattr(Plan, name)]
+        return tuple(f"{words} was not followed: only a workload has steps." for words in given)
+    if recorder.name != "host" or plan.method == "auto":
         return ()
     why = "the host recorder starts its workload itself, and marks the warm-up apart"
     return (f"--method {plan.method} was not followed: {why}.",)

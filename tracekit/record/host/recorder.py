@@ -60,6 +60,7 @@ class Listener:
     steady: int | None = None  # when that phase began, in monotonic ns
     paused: bool = False  # it wants to run unrecorded for a while
     busy: int = 0  # the moment, in monotonic ns, up to which it means to be at work
+    limited: bool = False  # its time limit ended the steady phase
     _offset: int = 0
 
     def listen(self) -> bool:
@@ -82,6 +83,8 @@ class Listener:
                 self.paused = not on
             case {"mark": "busy", "until": int(until)}:
                 self.busy = until
+            case {"mark": "left", "why": "limit"}:
+                self.limited = True
             case {"mark": "end"}:
                 self.paused = False
             case _:
@@ -337,7 +340,10 @@ def _record(
         child.clean_up()
     stopped = end is End.INTERRUPTED
     end = end if graceful else End.KILLED
-    session = close(recording, session, end.value, child.exit_status)
+    listener.listen()  # to what was marked since
+    limited = end is End.EXITED and child.exit_status == 0 and listener.limited
+    reason = End.LIMIT if limited else end
+    session = close(recording, session, reason.value, child.exit_status)
     ending = Ending(session, end, last_words(recording.host_errors), stopped)
     return recorded(ending, settled(ending, target.journal, recording), target.argv)
 

@@ -216,6 +216,7 @@ class XctraceRecorder:
                 *selection.warnings,
                 *said,
                 *early_end(ended, target),
+                *(report.warnings if report is not None else ()),
                 *staging_warning(attempt.left_staging),
             ),
         )

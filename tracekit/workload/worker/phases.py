@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from tracekit.base import RecordingError, ToolError, start_of
+from tracekit.base import RecordingError, ToolError, duration, start_of
 from tracekit.machine import sampler
 from tracekit.workload.worker.loop import FEWEST, NEVER, SECOND, Loop, measure, reference
 from tracekit.workload.worker.spec import Account, Spec
@@ -46,9 +46,12 @@ def capture_steps(loop: Loop, metal: Any, path: Path, steps: int) -> None:
     except (RuntimeError, ValueError) as error:
         raise ToolError(f"MLX could not begin to capture: {error}", hint=_ENVIRONMENT) from error
     try:
-        loop.run_unrecorded(steps)
+        made = loop.run_unrecorded(steps)
     finally:
         metal.stop_capture()
+    if made < steps:
+        text = f"The workload had nothing left to do after {made} of {steps} steps."
+        loop.account.mark("warning", text=text)
     if not path.exists():
         raise ToolError(f"Metal captured nothing: there is no {path}.", hint=_ENVIRONMENT)
 
@@ -120,15 +123,39 @@ def run(spec: Spec, account: Account, stop: Stop) -> None:
     deadline = NEVER if spec.seconds is None else time.monotonic_ns() + lasts
     step.begin()
     loop.between = pace.take if pace else None
-    loop.run("steady", spec.repeats or NEVER, deadline)
+    made = loop.run("steady", spec.repeats or NEVER, deadline)
     loop.between = None
-    account.mark("left", at=time.monotonic_ns())
+    why = ending(spec, loop, made)
+    account.mark("left", at=time.monotonic_ns(), why=why)
+    mark_shortfall(spec, loop, made, why, lasts)
     note(account, "steady", thorough=True)
     mark_results(account, step.finish())
     loop.mark_report(step.leave())
     if spec.measure_overhead and not stop.requested and not step.exhausted():
         account.mark("phase", name="overhead", start=time.monotonic_ns())
         measure(loop, spec)
+
+
+def ending(spec: Spec, loop: Loop, made: int) -> str:
+    """Return why the steady phase ended, in a word: stopped, repeats, exhausted or limit."""
+    if loop.stop.requested:
+        return "stopped"
+    if spec.repeats is not None and made >= spec.repeats:
+        return "repeats"
+    return "exhausted" if loop.step.exhausted() else "limit"
+
+
+def mark_shortfall(spec: Spec, loop: Loop, made: int, why: str, lasts: int) -> None:
+    """Mark a warning if the phase, of `lasts` ns, ended with fewer steps than were asked for."""
+    wanted = spec.repeats or spec.steps
+    few = f"after {made:,} of {wanted:,} steps"
+    if made >= wanted:
+        return
+    if why == "limit":
+        text = f"The time limit of {duration(lasts)} ended the steady phase {few}."
+        loop.account.mark("warning", text=f"{text} --time-limit allows more.")
+    elif why == "exhausted" and spec.repeats is not None:
+        loop.account.mark("warning", text=f"The workload had nothing left to do {few}.")
 
 
 def mark_results(account: Account, results: Results) -> None:
