@@ -61,11 +61,11 @@ def test_the_command_writes_a_row_for_each_run(tracekit: Any, run: Any, tmp_path
 
 
 def test_a_folder_without_runs_or_that_cannot_be_written_to_is_said(
-    tracekit: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tracekit: Any, run: Any, tmp_path: Path
 ) -> None:
-    assert write_index(tmp_path).exists()
-    assert "There is no run in" in caplog.text
-    (tmp_path / "index.html").unlink()
+    assert_error(tracekit("index", tmp_path), 3, "There is no run in", "Name a folder of runs")
+    assert list(tmp_path.iterdir()) == []
+    run("whole", "1", 1.0)
     (tmp_path / "index.html").mkdir()
     assert_error(tracekit("index", tmp_path), 3, "index.html is a folder")
     assert tracekit("index", tmp_path / "missing").code == 3

@@ -24,7 +24,13 @@ _COMMANDS = ("install", "status", "uninstall")
 def install(
     config: PlanFile = None,
     *,
-    at: Annotated[str, option("HH:MM", "Time of day, on this machine's clock.")],
+    at: Annotated[
+        str | None,
+        option(
+            "HH:MM",
+            "Time of day, on this machine's clock.  [default: as it is installed, else 02:30]",
+        ),
+    ] = None,
     method: Annotated[
         Literal["auto", "launchd", "systemd", "cron"],
         typer.Option(help="What starts nights; cron prints a line for your crontab."),
@@ -40,7 +46,8 @@ def install(
     """
     from tracekit.nightly.schedule import schedule
 
-    plan, due = nightly.read_plan(config), nightly.time_of_day(at)
+    plan = nightly.read_plan(config)
+    due = schedule.usual_time(plan) if at is None else nightly.time_of_day(at)
     if dry_run:
         planned = schedule.preview(plan, due, method)
         for file, content in planned.files.items():

@@ -120,6 +120,8 @@ def _show(done: "nightly.Pruned") -> None:
     if stays := Counter(entry.why for entry in (*done.kept, *done.stayed)):
         counted = [(str(count), why) for why, count in stays.most_common()]
         console.measurements("kept", ("paths", "why"), counted)
+    if not (done.removed or done.kept or done.stayed or done.failed):
+        console.show_warnings(["There is no run and no night to prune."])
     verb = "would be freed" if done.dry else "freed"
     console.show_line(f"{size(done.freed)} {verb}; {size(done.after)} of {size(done.before)} left")
     if done.missing:

@@ -33,8 +33,8 @@ _log = logging.getLogger(__name__)
 def write_index(folder: Path) -> Path:
     """Write the page about all runs of a folder into it; its links lead into their folders.
 
-    A run that cannot be read stands on the page with the reason. A folder that is not there, or
-    cannot be written into, is a RecordingError.
+    A run that cannot be read stands on the page with the reason. A folder that is not there, has no
+    run, or cannot be written into, is a RecordingError.
     """
     if not folder.is_dir():
         raise RecordingError(
@@ -42,7 +42,10 @@ def write_index(folder: Path) -> Path:
         )
     entries = entries_of(folder)
     if not entries:
-        _log.warning("There is no run in %s: a run is a folder with a recording.json.", folder)
+        raise RecordingError(
+            f"There is no run in {folder}.",
+            hint="Name a folder of runs: a run is a folder with a recording.json.",
+        )
     text = document(
         environment_of(own_redaction(())),
         "index/page.html",

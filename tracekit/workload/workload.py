@@ -254,7 +254,14 @@ def workload(prepare: Prepare) -> Prepare:
 
 
 def folders(extra: Path | None = None) -> tuple[Path, ...]:
-    """Return the folders that are searched for workloads, a user's own first."""
+    """Return the folders that are searched for workloads, a user's own first.
+
+    Raise UsageError where a user's own is not there.
+    """
+    if extra is not None and not extra.is_dir():
+        raise UsageError(
+            f"{extra} is not a folder.", hint="Name the folder of your workloads, not a file of it."
+        )
     return (shipped("workloads"),) if extra is None else (extra, shipped("workloads"))
 
 
@@ -291,7 +298,10 @@ def all_workloads(extra: Path | None = None) -> list[Workload]:
     """
     named: dict[str, Workload] = {}
     for folder in folders(extra):
-        named = _workloads_in(folder) | named
+        there = _workloads_in(folder)
+        if not there:
+            log.warning("There is no workload in %s: it is a function marked @workload.", folder)
+        named = there | named
     return sorted(named.values(), key=lambda entry: entry.name)
 
 

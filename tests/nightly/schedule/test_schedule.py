@@ -357,6 +357,21 @@ def test_nights_that_did_not_run_are_noted_by_machine(fakes: Fakes, played: Play
 
 
 @pytest.mark.processes
+def test_nights_begin_at_half_past_two_or_as_they_did(
+    fakes: Fakes, plan: NightPlan, tracekit: Run
+) -> None:
+    install = ("nightly", "install", plan.file, "--method", "launchd")
+    shown = tracekit(*install, "--dry-run")
+    assert (shown.code, lying_around()) == (0, []), shown.err
+    times = ("<integer>2</integer>", "<integer>30</integer>")
+    assert [words for words in times if words not in shown.out] == []
+    assert tracekit(*install, "--at", "04:15").code == 0
+    assert tracekit(*install).code == 0
+    assert "04:15 every day, launchd" in tracekit("nightly", "status", plan.file).out
+    tracekit("nightly", "uninstall", plan.file)
+
+
+@pytest.mark.processes
 def test_the_nearest_plan_is_meant_and_a_dry_run_prints_the_files(
     fakes: Fakes, plan: NightPlan, tracekit: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from tracekit.record import run
 
 _SECONDS = 120.0
 _CRON_LONGEST = 998  # bytes of a line that every cron takes
+_USUAL = time(2, 30)
 _PATIENCE = timedelta(minutes=15)  # after a due time, before a night counts as not begun
 
 Method = Literal["auto", "launchd", "systemd", "cron"]
@@ -53,6 +54,13 @@ class Scheduled:
     last: NightSummary | None
     running: bool
     missed: tuple[datetime, ...]
+
+
+def usual_time(plan: NightPlan) -> time:
+    """Return the time at which a plan's nights begin: as it is installed, else 02:30."""
+    for _, installed in _found(plan.file):
+        return installed.at
+    return _USUAL
 
 
 def preview(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
