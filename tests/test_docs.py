@@ -208,6 +208,36 @@ def test_every_key_of_a_nights_plan_is_documented() -> None:
     assert STARTER.read_text() in page
 
 
+# What the index of packages has under this name is another project's.
+FROM_THE_INDEX = re.compile(
+    r"\b(?:(?:pip3?|pipx|uv pip|uv tool) install|pipx run|uv add|uvx)\b[^\n`&;|]*"
+    r"(?<![\w./-])tracekit(?![\w.])|\btracekit\[[a-z]"
+)
+
+
+def test_no_file_says_to_install_tracekit_from_the_index_of_packages() -> None:
+    files = [
+        *(
+            file
+            for folder in ("tracekit", "docs", "workloads")
+            for file in (ROOT / folder).rglob("*")
+        ),
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "pyproject.toml", "justfile")),
+    ]
+    texts = {file: file.read_bytes().decode(errors="replace") for file in files if file.is_file()}
+    of_source = {file: text for file, text in texts.items() if file.suffix != ".pyc"}
+    assert len(of_source) > 400
+    assert {
+        file: told for file, text in of_source.items() if (told := FROM_THE_INDEX.findall(text))
+    } == {}
+
+
+def test_every_extra_that_the_docs_name_exists() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    named = {name for text, _ in pages() for name in re.findall(r"uv sync --extra (\w+)", text)}
+    assert named == set(project["project"]["optional-dependencies"])
+
+
 def test_every_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     every = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]

@@ -41,7 +41,8 @@ def load_metal() -> Any:
         return importlib.import_module("Metal")
     except ImportError as error:
         raise unavailable(
-            f"PyObjC's Metal cannot be loaded: {error}", hint="pip install 'tracekit[metal]'"
+            f"PyObjC's Metal cannot be loaded: {error}",
+            hint="Run `uv sync --extra metal` in the clone of tracekit.",
         ) from error
 
 

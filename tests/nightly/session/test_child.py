@@ -122,7 +122,7 @@ def test_what_is_no_greeting_is_an_error(pretend: Pretend) -> None:
     ):  # fmt: skip
         with pytest.raises(ToolError, match=reason) as caught:
             pretend(script).greet(Path("python"))
-        hints = {"No module": "-m pip install tracekit", "protocol": "the same tracekit"}
+        hints = {"No module": "`uv pip install --python ", "protocol": "the same tracekit"}
         expected = next((hint for words, hint in hints.items() if words in reason), "")
         assert expected in caught.value.hint
 

@@ -371,7 +371,7 @@ def test_what_recording_costs_is_measured(work: Work, recording: Recording) -> N
     """Measuring takes longer than the grace of half a second."""
     step = "time.sleep(0.02)"
     recorded = work(step=step, repeats=None, time_limit=0.1, seconds=0.1, measure_overhead=True)
-    assert (recorded.end_reason, recorded.warnings) == ("Target exited", ())
+    assert (recorded.end_reason, recorded.warnings) == ("Time limit reached", ())
     assert (recorded.failure, recorded.interrupted) == ("", False)
     assert account(recording).state == "done"
     measured = recorded.overhead or Overhead()

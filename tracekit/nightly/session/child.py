@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from tracekit.base import Child, InputError, ToolError, UsageError, exit_words
+from tracekit.base import Child, InputError, ToolError, UsageError, exit_words, quoted
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
@@ -68,8 +68,9 @@ class RemoteWorkload:
                 raise
             raise ToolError(
                 error.message,
-                hint=f"The interpreter must have this tracekit: {python} -m pip install tracekit, "
-                "or let the revision bring one by its `setup` or `pythonpath`.",
+                hint="The interpreter must have this tracekit: run `uv pip install --python "
+                f"{quoted(python)} .` in its clone, or let the revision bring one by its `setup` "
+                "or `pythonpath`.",
             ) from None
         if self.hello.protocol != PROTOCOL:
             raise ToolError(

@@ -184,7 +184,8 @@ def _mlx(at: Surroundings) -> Iterator[Fact]:
         package = "mlx" if at.machine.on_mac else "'mlx[cpu]'"
         yield warning(
             "It cannot be imported, so the workloads cannot run; other programs can be recorded.",
-            f"`{at.executable} -c 'import mlx.core'` says why; `pip install {package}` adds it.",
+            f"`{at.executable} -c 'import mlx.core'` says why; `uv pip install --python "
+            f"{at.executable} {package}` adds it.",
         )
         yield unknown("There is no MLX to ask.", name=_METAL)
         return

@@ -158,7 +158,7 @@ def test_a_server_or_a_driver_that_is_not_there_is_said(monkeypatch: pytest.Monk
     assert f"postgresql://{where}" in error.message
     monkeypatch.setitem(sys.modules, "psycopg", None)
     error = refused("postgresql://127.0.0.1/tracekit", ToolError, "needs psycopg")
-    assert error.hint == "pip install 'tracekit[postgresql]'"
+    assert error.hint == "Run `uv sync --extra postgresql` in the clone of tracekit."
 
 
 def test_a_server_that_knows_no_such_user_says_so(postgresql: Server) -> None:

@@ -106,7 +106,7 @@ def database(url: str, *, create: bool, patience: float = PATIENCE) -> Database:
     except ImportError as error:
         raise ToolError(
             "A history in PostgreSQL needs psycopg, which is not installed.",
-            hint="pip install 'tracekit[postgresql]'",
+            hint="Run `uv sync --extra postgresql` in the clone of tracekit.",
         ) from error
     return Database(engine, where, patience)
 
