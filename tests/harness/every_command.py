@@ -82,6 +82,7 @@ LINES = {
     "history --export": "history --history HISTORY --export OUT.csv",
     "history --export -": "history --history HISTORY --export -",
     "history --html": "history --history HISTORY --html OUT.html",
+    "history sync": "history sync --config PLAN --history HISTORY",
     "history pin": "history pin 2026-03-01T02-30-00-abcd --reason good --history HISTORY",
     "history unpin": "history unpin 2026-03-01T02-30-00-abcd --history HISTORY",
     "baseline list": "baseline list --history HISTORY",

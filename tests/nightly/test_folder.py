@@ -1,6 +1,5 @@
 """A night's folder and document, what its traces found, and what it knows of others."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -25,8 +24,9 @@ from tracekit.nightly.history.night import (
     TracedFinding,
 )
 from tracekit.nightly.history.store.documents import night_in
+from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.memory import Memory, Recalled
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.run import Memory
 
 NIGHT = night_of()
 EMPTY = Entry("decode", "00", Described("paged"))
@@ -131,10 +131,9 @@ def plan(tmp_path: Path) -> NightPlan:
     return NightPlan("nightly", file, (DECODE,), tmp_path / "nights", url)
 
 
-@pytest.fixture
-def memory(plan: NightPlan) -> Iterator[Memory]:
-    with Memory.of(plan, keep=True) as opened:
-        yield opened
+def recalled(plan: NightPlan, machine: str = "mini", *, keep: bool = True) -> Recalled:
+    """Return what a night of the plan is told that begins now."""
+    return Memory(plan, machine, keep).recall([DECODE], NOW)
 
 
 def left(plan: NightPlan, night: Night) -> Path:
@@ -144,71 +143,84 @@ def left(plan: NightPlan, night: Night) -> Path:
     return folder
 
 
-def known(memory: Memory) -> list[Night]:
-    assert memory.store is not None
-    return memory.store.nights()
+def kept(plan: NightPlan, *nights: Night) -> list[Night]:
+    """Add nights to the history; return all that it has."""
+    with Store.open(plan.history) as store:
+        for night in nights:
+            store.append(night)
+        return store.nights()
 
 
-def test_a_night_that_was_cut_off_is_added_as_partial(plan: NightPlan, memory: Memory) -> None:
+def test_a_night_that_was_cut_off_is_added_as_partial(plan: NightPlan) -> None:
     """Not one that was to stay out, nor one that another machine or plan may write still."""
     left(plan, night_of(3, ended="", outcome=None, reason="", entries=()))
     others = {"kept": False}, {"plan": "other"}, {"machine": "maxi"}
     for day, other in enumerate(others, 4):
         left(plan, night_of(day, ended="", outcome=None, **other))
     (left(plan, night_of(2)) / DOCUMENT).write_text("{")
-    first, second = memory.catch_up("mini", NOW)
+    first, second = recalled(plan).remarks
     assert first.startswith(f"The night {night_of(2).id} could not be added: ")
     name = night_of(3).id
     assert second == f"The night {name} had not been added to the history; now it is."
-    (found,) = known(memory)
+    (found,) = kept(plan)
     assert (found.id, found.partial, found.outcome) == (name, True, Outcome.FAILED)
-    assert memory.catch_up("mini", NOW) == (first,), "what cannot be read is told every night"
+    assert recalled(plan).remarks == (first,), "what cannot be read is told every night"
 
 
-def test_without_a_history_only_a_night_that_keeps_nothing_goes_on(plan: NightPlan) -> None:
-    with Memory.of(plan, keep=False) as memory:
-        assert (memory.store, memory.accepted("mini", [DECODE])) == (None, {})
-        assert (memory.earlier("mini"), memory.catch_up("mini", NOW)) == ([], ())
+def test_a_night_that_keeps_nothing_adds_nothing(plan: NightPlan) -> None:
+    assert recalled(plan, keep=False) == Recalled()
     assert not plan.output.exists()
     plan.output.mkdir()
     (plan.output / "history.db").touch()
-    with Memory.of(plan, keep=False) as memory:
-        assert memory.store is None
-    with Memory.of(plan, keep=True) as memory:
-        memory.keep(night_of(1))
+    assert recalled(plan, keep=False) == Recalled(), "it has no tables yet"
+    kept(plan, night_of(1))
+    folder = NightFolder(left(plan, night_of(2)))
+    assert recalled(plan, keep=False).remarks == ()
+    memory = Memory(plan, "mini", keep=False)
+    assert memory.remember(night_of(3), folder, NOW, make=True) is None
+    assert [night.id for night in kept(plan)] == [night_of(1).id]
+    assert not folder.page.exists()
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_history_that_is_none_is_said_and_the_folder_asked(
+    plan: NightPlan, *, keep: bool
+) -> None:
     left(plan, night_of(2))
-    with Memory.of(plan, keep=False) as memory:
-        assert memory.catch_up("mini", NOW) == ()
-        memory.keep(night_of(3))
-        memory.draw(NightFolder(plan.output / "none"), NOW)
-        assert [night.id for night in known(memory)] == ["2026-03-01T02-30-00-abcd"]
-    assert not (plan.output / "trend.html").exists()
     (plan.output / "history.db").write_bytes(b"no database" * 100)
-    with pytest.raises(InputError, match=r"history\.db"), Memory.of(plan, keep=True):
-        pytest.fail("it was opened")
+    told = recalled(plan, keep=keep)
+    assert (told.accepted, "history.db cannot be used as a history" in told.lost) == ({}, True)
+    assert told.lost in told.remarks[0]
+    assert {point.night for series in told.series for point in series.points} == {night_of(2).id}
+    folder = NightFolder(plan.output / night_of(2).id)
+    failed = Memory(plan, "mini").remember(night_of(2), folder, NOW, make=True)
+    assert failed is not None
+    assert not failed.stored
 
 
 def test_a_folder_is_relative_to_the_history_s_or_whole_where_it_lies_elsewhere(
-    plan: NightPlan, memory: Memory, tmp_path: Path
+    plan: NightPlan, tmp_path: Path
 ) -> None:
+    memory = Memory(plan, "mini")
     assert memory.place_of(NightFolder(plan.output / "n1")) == "n1"
     assert memory.place_of(NightFolder(tmp_path / "n1")) == str(tmp_path.resolve() / "n1")
     server = replace(memory, plan=replace(plan, history="postgresql://localhost/t"))
     assert server.place_of(NightFolder(plan.output / "n1")) == str(plan.output.resolve() / "n1")
 
 
-def test_what_is_expected_is_of_the_same_work_and_machine(plan: NightPlan, memory: Memory) -> None:
+def test_what_is_expected_is_of_the_same_work_and_machine(plan: NightPlan) -> None:
     night, work = night_of(1), work_of(DECODE, plan.file.parent)
-    memory.keep(replace(night, entries=(replace(night.entries[0], work=work),)))
-    assert memory.store is not None
-    memory.store.accept(night.id, ["decode"], "It is known.")
+    kept(plan, replace(night, entries=(replace(night.entries[0], work=work),)))
+    with Store.open(plan.history) as store:
+        store.accept(night.id, ["decode"], "It is known.")
     other = replace(DECODE, parameters={"batch": 9})
-    assert memory.accepted("mini", [DECODE])["decode"].night == night.id
-    assert memory.accepted("mini", [other]) == memory.accepted("maxi", [DECODE]) == {}
-    memory.keep(night_of(2, plan="other"))
-    points = [point for series in memory.earlier("mini") for point in series.points]
+    assert recalled(plan).accepted["decode"].night == night.id
+    assert Memory(plan, "mini").recall([other], NOW).accepted == {}
+    assert recalled(plan, "maxi").accepted == {}
+    kept(plan, night_of(2, plan="other"))
+    points = [point for series in recalled(plan).series for point in series.points]
     assert {point.night for point in points} == {night.id}, "of this plan alone"
-    assert memory.earlier("maxi") == []
+    assert recalled(plan, "maxi").series == []
 
 
 def test_other_work_is_another_series_and_how_often_it_is_measured_is_none(tmp_path: Path) -> None:

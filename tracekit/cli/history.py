@@ -12,6 +12,7 @@ import typer
 
 from tracekit import nightly
 from tracekit.base import (
+    InputError,
     UsageError,
     age,
     least_pairs,
@@ -263,6 +264,48 @@ def history(
             _show_series(store, of | named, limit, json=json)
         elif export is None and html is None:
             _show_nights(store, of, ended, limit, json=json)
+
+
+@app.command("sync")
+def sync(
+    *,
+    config: Config = None,
+    history: History = "",
+    json: options.Json = False,
+) -> None:
+    """Add nights that lie in the plan's folder alone.
+
+    A night stays in its folder if the history could not be used when it ended, or if its process
+    was killed. Each is added once, the oldest first, and nights that were due and did not run are
+    noted. The next night does the same.
+
+    Exit code 0: the history has every night that has ended. 3: a night could not be added.
+    """
+    from tracekit.machine import own_name
+
+    plan = nightly.read_plan(config, work=False)
+    done = nightly.sync(plan, plan.machine or own_name(), history)
+    failed = [f"The night {each.night} could not be added: {each.why}" for each in done.failed]
+    if json:
+        ended = done.ended.message if done.ended else ""
+        named = {name: getattr(done, name) for name in ("added", "missed", "wait", "failed")}
+        console.show_json({**named, "ended": ended})
+    else:
+        for name in done.added:
+            console.show_line(f"added   {name}")
+        for due in done.missed:
+            console.show_line(f"missed  {stamp(due)}")
+        if not (done.added or failed or done.ended):
+            console.show_line("The history has every night of the plan that has ended.")
+        console.show_warnings([f"The night {each.night} waits: {each.why}." for each in done.wait])
+        console.show_warnings(failed)
+    if done.ended is not None:
+        raise done.ended
+    if failed:
+        raise InputError(
+            f"{len(failed)} night{'' if len(failed) == 1 else 's'} could not be added.",
+            hint="Each is in its folder still; take a folder away whose night cannot be read.",
+        )
 
 
 @app.command("pin")

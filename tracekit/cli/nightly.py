@@ -187,9 +187,12 @@ def run(
     while the machine's state is checked, and traced. A change for the worse is a regression if it
     exceeds the plan's threshold, is significant, and is found again in a second session.
 
+    A history that cannot be used keeps no night from being measured: it stays in its folder, and
+    the next night or `tracekit history sync` adds it.
+
     Exit code 0: nothing is worse; 1: a regression; 2: the plan or the command line is wrong; 3:
-    something failed, such as parity; 4: inconclusive or nothing judged, with the reason; 130:
-    stopped.
+    something failed, such as parity, or the history could not keep the night; 4: inconclusive or
+    nothing judged, with the reason; 130: stopped.
     """
     del bisect  # the command line's end sees to it, whatever ends it
 
@@ -203,9 +206,15 @@ def run(
     else:
         chosen = nightly.only(plan, capture).captures if capture else ()
         names = [each.name for each in chosen] or None
-        with console.progress("nightly") as progress:
-            night = nightly.run_night(plan, captures=names, keep=not no_history, progress=progress)
-        _show(plan, night, json=json, open_page=open_page)
+        failed = None
+        try:
+            with console.progress("nightly") as progress:
+                night = nightly.run_night(
+                    plan, captures=names, keep=not no_history, progress=progress
+                )
+        except nightly.NotKeptError as error:
+            failed, night = error, error.night
+        _show(plan, night, failed, json=json, open_page=open_page)
 
 
 app.command("install")(install)
@@ -214,11 +223,18 @@ app.command("uninstall")(uninstall)
 
 
 def _show(
-    plan: "nightly.NightPlan", night: "nightly.Night", *, json: bool, open_page: bool
+    plan: "nightly.NightPlan",
+    night: "nightly.Night",
+    failed: "nightly.NotKeptError | None" = None,
+    *,
+    json: bool,
+    open_page: bool,
 ) -> None:
+    """Show a night and end with its exit code; a regression goes before what `failed` after it."""
     folder = nightly.NightFolder(plan.output / night.id)
+    stored = night.kept and (failed is None or failed.stored)
     if json:
-        console.show_json(night)
+        console.show_json(_document(night, failed, stored=stored))
     else:
         report = nightly.of_night(night, plan)
         show_report(report)
@@ -226,11 +242,27 @@ def _show(
             console.show_hint(note)
         console.show_warnings(report.warnings)
         console.show_written(folder.document)
-        if night.folder and folder.page.exists():
+        if stored and failed is None and folder.page.exists():
             console.show_hint(f"All nights on one page: {folder.page}")
     if open_page and folder.page.exists():
         typer.launch(folder.page.resolve().as_uri())
+    if failed is not None and night.outcome is nightly.Outcome.REGRESSION:
+        console.show_error(failed.message, failed.hint)
+    elif failed is not None:
+        raise failed
     raise typer.Exit(_CODES[night.outcome or "failed"])
+
+
+def _document(
+    night: "nightly.Night", failed: "nightly.NotKeptError | None", *, stored: bool
+) -> dict[str, object]:
+    """Return a night as JSON has it, and whether the history has it, else why it has not."""
+    from msgspec import to_builtins
+
+    why = "" if night.kept else "--no-history keeps it out."
+    if failed is not None:
+        why = failed.cause
+    return {**to_builtins(night), "history": {"stored": stored, "reason": why}}
 
 
 def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:

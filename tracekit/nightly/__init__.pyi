@@ -36,6 +36,9 @@ from .history.store.place import place as place
 from .history.store.place import require_clear_latest as require_clear_latest
 from .history.store.store import Store as Store
 from .history.whole import examine_history as examine_history
+from .memory import NotKeptError as NotKeptError
+from .memory import Synced as Synced
+from .memory import sync as sync
 from .plan.document import OWN as OWN
 from .plan.document import SHARED as SHARED
 from .plan.document import has_plan as has_plan

@@ -38,6 +38,10 @@ def as_error(error: DBAPIError, url: URL) -> TracekitError:
     return RecordingError(said, hint=_NOTHING_LOST)
 
 
+class NoHistoryError(RecordingError):
+    """There is no history yet, so nothing was kept in it, and nothing was accepted."""
+
+
 PATIENCE = 30.0  # s that a writer waits for another
 _WRITES = "tracekit_writes"
 # Any number does that nobody else takes: writers of a history wait for each other by it.
@@ -141,7 +145,7 @@ def _require_file(path: Path, *, create: bool) -> None:
                 hint="Name a place for the history that you may write to.",
             ) from error
     elif not path.exists():
-        raise RecordingError(
+        raise NoHistoryError(
             f"There is no history at {path}.", hint="`tracekit nightly` makes it with its night."
         )
 
@@ -173,7 +177,7 @@ def require_tables(database: Database, *, make: bool) -> None:
         if _is_current(connection, database.shown):
             return
         if not make and version_of(connection) is None:
-            raise RecordingError(
+            raise NoHistoryError(
                 f"{database.shown} holds no history yet.",
                 hint="The next `tracekit nightly` makes it.",
             )

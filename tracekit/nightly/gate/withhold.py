@@ -1,0 +1,54 @@
+"""What can be said of a night whose history could not be asked: what it measured, no verdict."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tracekit.nightly.gate.judge import NO_BASELINE, outcome_of
+from tracekit.nightly.history.night import Entry, Judged, Night, Outcome
+from tracekit.nightly.plan.plan import Capture
+
+_NOT_KNOWN = (
+    "What was accepted as expected is not known, because the history could not be read before the "
+    "night."
+)
+
+
+def withhold(night: Night, captures: Iterable[Capture]) -> Night:
+    """Return the night without the verdicts that something accepted could change.
+
+    A change of a metric from its reference is a regression, or none, only beyond what was accepted
+    last. What needs no history stays: failures, findings that fail, metrics without a reference.
+    """
+    fail_on = {capture.name: capture.fail_on for capture in captures}
+    entries = (_withheld(entry, fail_on.get(entry.capture, ())) for entry in night.entries)
+    return replace(night, entries=tuple(entries))
+
+
+def _withheld(entry: Entry, fail_on: Sequence[str]) -> Entry:
+    judged = tuple(map(_open, entry.judged)) if entry.reference is not None else entry.judged
+    if judged == entry.judged:
+        return entry
+    new = replace(entry, judged=judged)
+    if (entry.outcome, entry.reason) == outcome_of(entry, fail_on):
+        outcome, reason = outcome_of(new, fail_on)
+        return replace(new, outcome=outcome, reason=reason)
+    if entry.outcome is not Outcome.REGRESSION:
+        return new
+    # It was cut off: why stands behind what had been found before.
+    worse = [each for each in entry.judged if each.outcome is Outcome.REGRESSION]
+    before = " ".join(f"{each.metric}: {each.reason}" for each in worse)
+    why = entry.reason.removeprefix(before).strip()
+    return replace(new, outcome=Outcome.INCONCLUSIVE, reason=f"{_NOT_KNOWN} {why}")
+
+
+def _open(judged: Judged) -> Judged:
+    decides = judged.gated and judged.outcome in {Outcome.OK, Outcome.REGRESSION}
+    if not decides and judged.reason != NO_BASELINE:
+        return judged
+    reason = _NOT_KNOWN
+    if judged.outcome is Outcome.OK:
+        reason = f"{reason} If nothing was, it is ok: {judged.reason}"
+    elif judged.outcome is Outcome.REGRESSION:
+        reason = f"{reason} If nothing was, it is a regression: {judged.reason}"
+    outcome = Outcome.INCONCLUSIVE if judged.gated else None
+    return replace(judged, outcome=outcome, expected=None, reproduced=None, reason=reason)
