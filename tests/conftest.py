@@ -105,6 +105,10 @@ def own_notes(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv(
         "TRACEKIT_CACHE", str(tmp_path_factory.getbasetemp() / "notes" / uuid4().hex)
     )
+    # A night of one test is no reason for that of another to wait.
+    monkeypatch.setenv(
+        "TRACEKIT_LOCKS", str(tmp_path_factory.getbasetemp() / "locks" / uuid4().hex)
+    )
     monkeypatch.setenv("TRACEKIT_DISK_FLOOR", "0")
 
 

@@ -1,5 +1,6 @@
 from . import locks as locks
 from . import recording as recording
+from . import shared_lock as shared_lock
 from . import streams as streams
 from . import units as units
 from .capabilities import Capabilities as Capabilities

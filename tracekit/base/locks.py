@@ -121,13 +121,25 @@ def holding(path: Path, why: str, what: str) -> Generator[tuple[int | None, Hold
             yield None, None
             return
         stale = noted(handle)
-        ours = Holder(os.getpid(), start_of(os.getpid()), now(), what)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, msgspec.json.encode(ours), 0)
+        note(handle, what)
         try:
             yield handle, stale
         finally:
-            os.ftruncate(handle, 0)
+            forget(handle)
+
+
+def note(handle: int, what: str) -> None:
+    """Write into a lock's file who holds it, and what for, if that can be written at all."""
+    ours = Holder(os.getpid(), start_of(os.getpid()), now(), what)
+    with suppress(OSError):  # a full disk; a file that another user made
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, msgspec.json.encode(ours), 0)
+
+
+def forget(handle: int) -> None:
+    """Take back what `note` wrote."""
+    with suppress(OSError):
+        os.ftruncate(handle, 0)
 
 
 def noted(handle: int) -> Holder | None:

@@ -61,7 +61,7 @@ def run_night(
     """
     chosen = only(plan, captures).captures if captures else plan.captures
     with ExitStack() as stack:
-        stack.enter_context(only_one(plan))
+        remark = stack.enter_context(only_one(plan))
         rotate_log(plan.output)
         begun = now()
         first = replace(_first(plan, begun, chosen), kept=keep)
@@ -69,7 +69,8 @@ def run_night(
         recalled = memory.recall(chosen, begun)
         chosen = [with_previous(each, recalled.series, plan.file.parent) for each in chosen]
         folder = NightFolder(make_output(plan.output / first.id))
-        first = replace(first, folder=memory.place_of(folder), warnings=recalled.remarks)
+        remarks = (*recalled.remarks, *filter(None, [remark]))
+        first = replace(first, folder=memory.place_of(folder), warnings=remarks)
         keeper = Keeper(folder, first)
         stack.enter_context(awake())
         deadline = time.monotonic() + plan.budget

@@ -10,7 +10,15 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tracekit.base import HeldError, StopPolicy, ToolError, locks, notes_folder, start_child
+from tracekit.base import (
+    HeldError,
+    StopPolicy,
+    ToolError,
+    locks,
+    notes_folder,
+    shared_lock,
+    start_child,
+)
 from tracekit.nightly.plan.plan import NightPlan
 
 log = logging.getLogger(__name__)
@@ -61,11 +69,12 @@ _WAIT = "Two nights at once would measure each other; wait for it."
 
 
 @contextmanager
-def only_one(plan: NightPlan) -> Generator[None]:
-    """Hold the locks of a night: that of the machine, and that of the plan's output.
+def only_one(plan: NightPlan) -> Generator[str]:
+    """Hold the locks of a night: of this user, of the plan's output, and of the machine.
 
-    The machine has one because work on its GPU disturbs all other; it is this user's. The output
-    has one because a night writes there. The system frees both when this process ends.
+    The machine has one because work on its GPU disturbs all other, whoever's it is; this user's
+    says more of who holds it. The output has one because a night writes there. The system frees
+    all of them when this process ends. Give a sentence where other users are not kept apart.
     """
     what = f"{plan.name} ({plan.file})"
     with ExitStack() as stack:
@@ -77,7 +86,14 @@ def only_one(plan: NightPlan) -> Generator[None]:
                 stack.enter_context(locks.holding(path, why, what))
             except HeldError as error:
                 raise _another(where, error.holder) from None
-        yield
+        try:
+            _, remark = stack.enter_context(shared_lock.holding("night"))
+        except HeldError as error:
+            raise ToolError(
+                f"Another night runs on this machine{shared_lock.words(error)}.",
+                hint=f"{_WAIT} It is another user's, or has another home.",
+            ) from None
+        yield remark
 
 
 def _another(where: str, holder: locks.Holder | None) -> ToolError:

@@ -28,6 +28,7 @@ from tracekit.base import (
     locks,
     notes_folder,
     save,
+    shared_lock,
 )
 from tracekit.record.supervisor import Supervisor, size
 from tracekit.record.xctrace.command import Run, run
@@ -215,6 +216,20 @@ def locked(folder: Path, where: Path) -> Generator[tuple[int | None, Holder | No
         raise _held(error.holder) from None
 
 
+@contextmanager
+def _machine_locked() -> Generator[tuple[int | None, str]]:
+    """Hold the lock that all users of the machine share; raise ToolError where another has it."""
+    try:
+        with shared_lock.holding("recording") as held:
+            yield held
+    except HeldError as error:
+        raise ToolError(
+            f"Another recording runs on this machine{shared_lock.words(error)}.",
+            hint="Only one recorder can run at a time; wait for it. It is another user's, or has "
+            "another home.",
+        ) from None
+
+
 def _held(holder: Holder | None) -> ToolError:
     wait = "Only one recorder can run at a time; wait for it."
     if holder is None:
@@ -248,8 +263,11 @@ def claimed(recording: Recording, premises: Premises) -> Generator[Claim]:
     Raise ToolError where another recorder runs, RecordingError where the disk is all but full.
     """
     places = (recording.folder, Path(tempfile.gettempdir()))
-    with locked(recording.folder.absolute(), premises.notes) as (handle, stale):
-        warnings = refuse_rivals(rivals())
+    with (
+        locked(recording.folder.absolute(), premises.notes) as (handle, stale),
+        _machine_locked() as (shared, remark),
+    ):
+        warnings = (*refuse_rivals(rivals()), *filter(None, [remark]))
         if stale is not None:
             said = (
                 f"The recording into {stale.what}, begun at {stale.begun} by process {stale.pid}, "
@@ -263,5 +281,6 @@ def claimed(recording: Recording, premises: Premises) -> Generator[Claim]:
                 hint="Make room: a recording and its staging files can take many gigabytes. "
                 f"{VARIABLE}=2 lowers the floor to 2 GB.",
             )
-        with Supervisor(recording.folder, () if handle is None else (handle,)) as supervisor:
+        handles = tuple(each for each in (handle, shared) if each is not None)
+        with Supervisor(recording.folder, handles) as supervisor:
             yield Claim(supervisor, places, warnings)

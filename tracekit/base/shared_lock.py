@@ -1,0 +1,176 @@
+"""One lock for a whole machine, whoever's process it is: users share the machine, not their homes.
+
+Its file lies in a folder of the system in which every user may make files and only the owner of a
+file may remove it: root's own, with the mode 1777. The file is there to be locked; the note in it
+is a hint, for any user may write there. What others can plant in such a folder is refused: a link,
+a folder, a pipe, a file with a second name, a file that may not be opened. A user can hold the lock
+for ever, as of anything that users share, and can do no more with it.
+
+On Linux the folder is /run/lock or /tmp. On macOS it is /Users/Shared or /private/tmp: both have
+that mode by what is known of macOS, which was not tried on a Mac. A process that the system shows a
+folder of its own, as in a container or with systemd's PrivateTmp, is not kept apart from others.
+"""
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tracekit.base import locks
+from tracekit.base.errors import RecordingError
+from tracekit.base.locks import HeldError
+
+VARIABLE = "TRACEKIT_LOCKS"
+_TEMPORARY = "/tmp"  # noqa: S108  it is looked at before it is used
+PLACES = {"darwin": ("/Users/Shared", "/private/tmp"), "linux": ("/run/lock", _TEMPORARY)}
+_EVERYONES = stat.S_ISVTX | stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
+_MODE = 0o666
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_ATTEMPTS = 8
+# A folder that takes no file, though its mode says so; the next one may.
+_NO_ROOM = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.ENOENT}
+
+
+class NoPlaceError(Exception):
+    """No folder of this machine is one for all of its users."""
+
+
+def places(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
+    """Return the folders that come into question: the one that TRACEKIT_LOCKS names alone."""
+    given = environment.get(VARIABLE)
+    if given:
+        return (Path(given),)
+    candidates = PLACES.get(sys.platform, (_TEMPORARY,))
+    return tuple(place for place in map(Path, candidates) if is_for_everyone(place))
+
+
+def is_for_everyone(folder: Path) -> bool:
+    """Tell whether all users may make files in a folder, and none may take away another's."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    whole = stat.S_ISDIR(found.st_mode) and found.st_uid == 0
+    return whole and stat.S_IMODE(found.st_mode) & _EVERYONES == _EVERYONES
+
+
+@contextmanager
+def holding(
+    kind: str, environment: Mapping[str, str] = os.environ
+) -> Generator[tuple[int | None, str]]:
+    """Hold the machine's lock of one kind; give its descriptor, and what is to be known of it.
+
+    Without a folder for it, or without locks in that, nothing is held, and a sentence says so.
+    Raise HeldError where a process has it, RecordingError where something else is in its place.
+    """
+    apart = f"so nothing keeps a {kind} of another user from running at the same time"
+    try:
+        handle = _taken(f"tracekit-{kind}.lock", places(environment))
+        why = "The file system has no locks"
+    except NoPlaceError:
+        handle = None
+        why = "No folder of this machine takes a lock for all of its users"
+    if handle is None:
+        yield None, f"{why}, {apart}; {VARIABLE} names a folder for it."
+        return
+    try:
+        locks.note(handle, kind)
+        yield handle, ""
+    finally:
+        locks.forget(handle)
+        os.close(handle)
+
+
+def _taken(name: str, folders: Sequence[Path]) -> int | None:
+    """Take the lock in the first folder that has room for its file; None without locks there."""
+    for folder in folders:
+        path = folder / name
+        for _ in range(_ATTEMPTS):
+            try:
+                handle = _opened(path)
+            except OSError as error:
+                if error.errno == errno.EEXIST:
+                    continue  # it was made, or taken away, in between
+                if error.errno in _NO_ROOM and not _is_there(path):
+                    break
+                raise _planted(path, error.strerror or str(error)) from error
+            try:
+                is_locked = _lock(handle, path)
+            except BaseException:
+                os.close(handle)
+                raise
+            if is_locked and not _is_still(handle, path):
+                os.close(handle)
+                continue
+            if not is_locked:
+                os.close(handle)
+            return handle if is_locked else None
+    raise NoPlaceError
+
+
+def _opened(path: Path) -> int:
+    """Open the file, or make it; it is never emptied, and no link is followed.
+
+    An open that may make a file is refused of another user's in such folders by Linux
+    (protected_regular), so it comes second; who may not write may still lock.
+    """
+    try:
+        return os.open(path, os.O_RDWR | _FLAGS)
+    except PermissionError:
+        return os.open(path, os.O_RDONLY | _FLAGS)
+    except OSError as error:
+        if error.errno == errno.EROFS:
+            return os.open(path, os.O_RDONLY | _FLAGS)
+        if error.errno != errno.ENOENT:
+            raise
+    if VARIABLE in os.environ:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE)
+    os.fchmod(handle, _MODE)  # whatever the umask is
+    return handle
+
+
+def _lock(handle: int, path: Path) -> bool:
+    """Lock the file if it is one, under this name alone; raise as `holding` does."""
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        raise _planted(path, "it is not a file")
+    if found.st_nlink > 1:
+        raise _planted(path, "the file has another name too")
+    return locks.taken(handle, path)
+
+
+def _is_still(handle: int, path: Path) -> bool:
+    """Tell whether the name still leads to the file that was locked."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.lstat())
+    except OSError:
+        return False
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _planted(path: Path, why: str) -> RecordingError:
+    try:
+        whose = f" It belongs to the user with the number {path.lstat().st_uid}."
+    except OSError:
+        whose = ""
+    return RecordingError(
+        f"{path} cannot be the lock that all users of this machine share: {why.rstrip('.')}."
+        f"{whose}",
+        hint=f"Remove it, as its owner or as root; or let all users set {VARIABLE} to the same "
+        "folder in which each may make files.",
+    )
+
+
+def words(error: HeldError) -> str:
+    """Return who holds the lock, as far as the note can be believed: a process that lives."""
+    holder = error.holder
+    if holder is None or not holder.lives or not holder.begun.isprintable():
+        return ""
+    return f": process {holder.pid}, since {holder.begun}"
