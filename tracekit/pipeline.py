@@ -23,6 +23,7 @@ from tracekit.base import (
     save,
     shipped,
     stage,
+    system,
     write_whole,
 )
 from tracekit.machine import circumstances, describe, git_commit, meanwhile
@@ -52,6 +53,7 @@ def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Record
         ToolError: Nothing was recorded, or the workload died; what was measured is kept.
         InterruptedRunError: Someone asked to stop; what was recorded is kept.
     """
+    system.require_processes("Recording")
     check(plan)
     require_place(plan)
     recorder = recorders.choose(plan.recorder, wanted_tables(NEEDED))

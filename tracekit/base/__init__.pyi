@@ -2,6 +2,7 @@ from . import locks as locks
 from . import recording as recording
 from . import shared_lock as shared_lock
 from . import streams as streams
+from . import system as system
 from . import units as units
 from .capabilities import Capabilities as Capabilities
 from .capabilities import Combination as Combination
@@ -81,6 +82,8 @@ from .redaction import own_redaction as own_redaction
 from .redaction import redact_provenance as redact_provenance
 from .streams import on_one_line as on_one_line
 from .streams import visible as visible
+from .system import HANG_UPS as HANG_UPS
+from .system import require_processes as require_processes
 from .tolerances import BOUNDS as BOUNDS
 from .tolerances import NORM as NORM
 from .tolerances import Floats as Floats

@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.streams import end_closed
+from tracekit.base.system import flags
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -48,7 +49,7 @@ def open_input(path: Path) -> BinaryIO:
     A pipe or a device, which could hang or never end, is refused as well.
     """
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        number = os.open(path, os.O_RDONLY | flags("O_NONBLOCK", "O_CLOEXEC"))
     except OSError as error:
         raise unreadable(path, error) from error
     mode = os.fstat(number).st_mode
@@ -197,12 +198,12 @@ def _in_place_of(path: Path) -> Generator[BinaryIO]:
         _require_write(path)
         # Not by mkstemp, whose files are their maker's alone: here the umask says whose.
         mine = path.with_name(f"{_mark(path)}{secrets.token_hex(4)}")
-        handle = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        handle = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | flags("O_CLOEXEC"), 0o644)
         temporary = mine
         with os.fdopen(handle, "wb") as file:
             _forget_abandoned(path)
             if path.exists():
-                os.fchmod(handle, stat.S_IMODE(path.stat().st_mode))
+                mine.chmod(stat.S_IMODE(path.stat().st_mode))
             yield file
         temporary.replace(path)
     finally:
@@ -217,7 +218,7 @@ def _through(special: Path | int) -> Generator[BinaryIO]:
         yield file
         file.seek(0)
         if isinstance(special, Path):
-            with os.fdopen(os.open(special, os.O_WRONLY | os.O_CLOEXEC), "wb") as device:
+            with os.fdopen(os.open(special, os.O_WRONLY | flags("O_CLOEXEC")), "wb") as device:
                 shutil.copyfileobj(file, device)
             return
         sys.stdout.flush()

@@ -4,7 +4,6 @@ The system frees the lock when the last process that has the file open ends, how
 there is nothing to clean up, and a note without a lock is only a memory.
 """
 
-import fcntl
 import logging
 import os
 import platform
@@ -20,10 +19,12 @@ import msgspec
 from tracekit.base.errors import RecordingError
 from tracekit.base.processes import found, start_of
 from tracekit.base.recording import now
+from tracekit.base.system import AT_ONCE, EXCLUSIVE, SHARED, flags, flock
 
 log = logging.getLogger(__name__)
 
 _LARGEST = 1 << 16
+_FLAGS = flags("O_CLOEXEC", "O_NOFOLLOW")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def opened(path: Path, why: str) -> Generator[int]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
     except OSError as error:
         raise RecordingError(f"{path} cannot be opened: {error.strerror}.", hint=why) from error
     try:
@@ -77,7 +78,7 @@ def opened(path: Path, why: str) -> Generator[int]:
 def taken(handle: int, path: Path) -> bool:
     """Take the lock; return False where there are none, raise HeldError where somebody has it."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        flock(handle, EXCLUSIVE | AT_ONCE)
     except BlockingIOError:
         raise HeldError(noted(handle)) from None
     except OSError as error:
@@ -89,11 +90,11 @@ def taken(handle: int, path: Path) -> bool:
 def held(path: Path) -> bool:
     """Tell whether somebody has the lock now; nothing is made, and nothing is kept."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = os.open(path, os.O_RDONLY | _FLAGS)
     except OSError:
         return False
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        flock(handle, SHARED | AT_ONCE)
     except BlockingIOError:
         return True
     except OSError:

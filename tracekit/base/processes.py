@@ -18,6 +18,7 @@ from typing import IO
 import psutil
 
 from tracekit.base.programs import find_program
+from tracekit.base.system import HANG_UPS, SIGKILL, kill_all
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ class StopPolicy:
 
     # the stop signals in order, and the seconds to wait after each; signal 0 is only a wait.
     # SIGKILL always goes to the whole process group
-    signals: tuple[tuple[int, float], ...] = ((signal.SIGKILL, 5.0),)
+    signals: tuple[tuple[int, float], ...] = ((SIGKILL, 5.0),)
     group: bool = False  # the other signals go to the whole group too, not to the process alone
     # its standard input is a pipe from us: closing it comes before all signals
     lifeline: bool = False
@@ -86,7 +87,7 @@ class StopPolicy:
 
     def send(self, pid: int, number: int) -> None:
         """Send a signal to a process that began a group, or to that group."""
-        send_signal(pid, number, group=self.group or number == signal.SIGKILL)
+        send_signal(pid, number, group=self.group or number == SIGKILL)
 
     def escalate(
         self, send: Callable[[int], None], ended: Callable[[float], bool]
@@ -106,12 +107,12 @@ class StopPolicy:
 def send_signal(pid: int, number: int, *, group: bool = False) -> None:
     """Signal a process, or the group that it began; one that is gone or not ours is left alone."""
     with suppress(ProcessLookupError, PermissionError):
-        (os.killpg if group else os.kill)(pid, number)
+        kill_all(pid, number) if group else os.kill(pid, number)
 
 
 def kill_group(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
     """Kill a process that began a group (`start_new_session`), and all that is in its group."""
-    send_signal(process.pid, signal.SIGKILL, group=True)
+    send_signal(process.pid, SIGKILL, group=True)
     process.kill()
 
 
@@ -172,7 +173,7 @@ class Child:
                 with suppress(OSError):
                     self.process.stdin.close()
             last = policy.escalate(self.send, self.wait)
-            self.killed = last in {None, signal.SIGKILL}
+            self.killed = last in {None, SIGKILL}
         except KeyboardInterrupt:
             self.interrupted = self.killed = True
         if self.killed:
@@ -341,7 +342,7 @@ def shield_signals() -> Generator[None]:
     def keep(number: int, frame: FrameType | None) -> None:
         came.append((number, frame))
 
-    asking = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    asking = (signal.SIGINT, signal.SIGTERM, *HANG_UPS)
     before = {name: now for name in asking if callable(now := signal.getsignal(name))}
     for name in before:
         signal.signal(name, keep)

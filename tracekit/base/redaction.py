@@ -172,5 +172,5 @@ def _home() -> str:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError):
+    except (OSError, KeyError, ImportError):
         return ""

@@ -22,13 +22,14 @@ from pathlib import Path
 from tracekit.base import locks
 from tracekit.base.errors import RecordingError
 from tracekit.base.locks import HeldError
+from tracekit.base.system import flags
 
 VARIABLE = "TRACEKIT_LOCKS"
 _TEMPORARY = "/tmp"  # noqa: S108  it is looked at before it is used
 PLACES = {"darwin": ("/Users/Shared", "/private/tmp"), "linux": ("/run/lock", _TEMPORARY)}
 _EVERYONES = stat.S_ISVTX | stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 _MODE = 0o666
-_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_FLAGS = flags("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK")
 _ATTEMPTS = 8
 # A folder that takes no file, though its mode says so; the next one may.
 _NO_ROOM = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.ENOENT}
@@ -129,7 +130,7 @@ def _opened(path: Path) -> int:
     if VARIABLE in os.environ:
         path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE)
-    os.fchmod(handle, _MODE)  # whatever the umask is
+    path.chmod(_MODE)  # whatever the umask is
     return handle
 
 

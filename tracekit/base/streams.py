@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NoReturn
 
 from tracekit.base.errors import RecordingError
+from tracekit.base.system import flags
 
 # Controls but for tab and line feed, line separators, marks of direction and of no width, and
 # lone surrogates.
@@ -123,7 +124,7 @@ class Guarded:
             number = self._stream.fileno()
             kept, is_inherited = os.dup(number), os.get_inheritable(number)
             self._afterwards.callback(_put_back, self._stream, kept, inheritable=is_inherited)
-            nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            nowhere = os.open(os.devnull, os.O_WRONLY | flags("O_CLOEXEC"))
             os.dup2(nowhere, number, inheritable=is_inherited)
             os.close(nowhere)
 

@@ -89,7 +89,7 @@ By = Annotated[str, option("NAME", "Who decides it.  [default: your login]")]
 
 def _login() -> str:
     """Return the login of who runs this; empty where the system knows none."""
-    with suppress(OSError, KeyError):
+    with suppress(OSError, KeyError, ImportError):
         return getpass.getuser()
     return ""
 

@@ -63,7 +63,7 @@ class Machine:
 
     system: str = field(default_factory=platform.system)  # "Darwin", "Linux" …
     find: Callable[[str], str | None] = shutil.which
-    root: bool = field(default_factory=lambda: os.geteuid() == 0)
+    root: bool = field(default_factory=lambda: getattr(os, "geteuid", os.getpid)() == 0)
     sensors: Callable[[], Taken] = read_host_sensors
     answer: Callable[[tuple[str, ...], float], bytes] = answer
     battery: Callable[[], Any] = _battery  # as psutil has it; None where there is none

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import IO
 
-from tracekit.base import StopPolicy, TracekitError, start_child
+from tracekit.base import StopPolicy, TracekitError, start_child, system
 from tracekit.machine.machine import Machine
 from tracekit.machine.monitors import PERIOD, Monitor, Poll, Stream, choose
 from tracekit.machine.sources import Taken
@@ -50,7 +50,7 @@ def _bytes(text: str) -> int:
 _ENOUGH = 8  # different remarks; more say nothing new
 _LONGEST = 1 << 22  # bytes of one sample
 _GRACE = 2.0  # seconds for a monitor to end
-_STOP = StopPolicy(((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GRACE)), group=True)
+_STOP = StopPolicy(((signal.SIGTERM, _GRACE), (system.SIGKILL, _GRACE)), group=True)
 _LAST_WORDS = 300
 
 Each = Callable[[str, Taken], None]

@@ -16,7 +16,6 @@ import ctypes.util
 import os
 import plistlib
 import re
-import resource
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
@@ -231,13 +230,13 @@ def spent(pids: Iterable[int]) -> Spent:
     times = psutil.cpu_times()._asdict()
     idle = sum(times.get(name, 0.0) for name in _IDLE)
     twice = sum(times.get(name, 0.0) for name in _COUNTED_TWICE)
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    children = os.times()
     return Spent(
         time.monotonic(),
         sum(times.values()) - idle - twice,
         idle,
         {pid: worked for pid in {*pids, os.getpid()} if (worked := _worked(pid)) is not None},
-        children.ru_utime + children.ru_stime,
+        children.children_user + children.children_system,
     )
 
 

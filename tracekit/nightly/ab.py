@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from tracekit.analysis import Better
-from tracekit.base import InconclusiveError, UsageError, least_pairs, percent
+from tracekit.base import InconclusiveError, UsageError, least_pairs, percent, system
 from tracekit.compare import (
     Change,
     Comparison,
@@ -112,6 +112,7 @@ def measure_ab(
     progress: Progress = quiet,
 ) -> Comparison:
     """Measure both in turns, and compare them; an InconclusiveError says that no pair counts."""
+    system.require_processes("Measuring in turns")
     effort, limits = effort or Effort(), limits or Limits()
     with ExitStack() as stack:
         progress("making ready")

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from tracekit.base import (
     InterruptedRunError,
     TracekitError,
+    system,
 )
 from tracekit.machine import environment, git_commit, machine_name
 from tracekit.nightly.captures import Carrier, Session
@@ -59,6 +60,7 @@ def run_night(
     raised, an InterruptedRunError included, what was measured is kept in the night's folder, and
     the next night or `tracekit history sync` adds it to the history.
     """
+    system.require_processes("A night")
     chosen = only(plan, captures).captures if captures else plan.captures
     with ExitStack() as stack:
         remark = stack.enter_context(only_one(plan))

@@ -1,6 +1,5 @@
 """GPU frame capture: a few steps of a workload, kept for Xcode to replay and to look into."""
 
-import signal
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +13,7 @@ from tracekit.base import (
     UsageError,
     now,
     stage,
+    system,
 )
 from tracekit.machine import describe, git_commit
 from tracekit.record.recorder import Progress, quiet
@@ -92,7 +92,7 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Tim
     begun = replace(recording.provenance(), command_lines=((f"{SWITCH}=1", *argv),), started=now())
     recording.save_provenance(begun)
     # The worker's standard input is a pipe from us, which ends with us, and the worker with it.
-    policy = StopPolicy(((0, timeouts.leave), (signal.SIGKILL, 5.0)), lifeline=True)
+    policy = StopPolicy(((0, timeouts.leave), (system.SIGKILL, 5.0)), lifeline=True)
     env = own_environment({}) | {SWITCH: "1"}  # Metal reads it when a process starts
     child = start_worker(argv, policy, env, recording)
     try:

@@ -36,6 +36,7 @@ from tracekit.base import (
     runs,
     start_child,
     start_of,
+    system,
 )
 from tracekit.workload import WorkloadReport, fold
 
@@ -218,7 +219,7 @@ def _stop(watched: Watched, timeout: float) -> str:
     if last is None:
         return f"process {pid} could not be ended"
     if policy.group:
-        policy.send(pid, signal.SIGKILL)  # what it left behind in its group
+        policy.send(pid, system.SIGKILL)  # what it left behind in its group
     if last == 0:
         return f"process {pid} had ended"
     return f"process {pid} ended after {signal.Signals(last).name}"
@@ -249,7 +250,7 @@ def _note(folder: Path, message: str) -> None:
 
 def main(folder: str) -> None:
     """Listen until tracekit says that all is done, or is gone; then stop what it left."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, *system.HANG_UPS):
         signal.signal(number, signal.SIG_IGN)
     guardian = _Guardian(Path(folder))
     for line in sys.stdin.buffer:

@@ -1,9 +1,7 @@
 """What a user asked to record, before a recorder is chosen."""
 
 import errno
-import fcntl
 import math
-import os
 import re
 import shutil
 from collections.abc import Generator, Iterable
@@ -23,6 +21,7 @@ from tracekit.base import (
     remedy,
     require_apart,
     require_program,
+    system,
 )
 from tracekit.workload.workload import Workload
 
@@ -206,15 +205,10 @@ def _claimed(folder: Path, provenance: Provenance) -> bool:
     """
     with _usable(folder), suppress(FileExistsError):
         folder.mkdir(parents=True, exist_ok=folder.is_dir())
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            with suppress(OSError):  # some file systems have no locks
-                fcntl.flock(handle, fcntl.LOCK_EX)
+        with system.locked_folder(folder):
             if _is_free(folder):
                 Recording(folder).save_provenance(provenance)
                 return True
-        finally:
-            os.close(handle)
     return False
 
 

@@ -21,6 +21,7 @@ from tracekit.base import (
     opened,
     own_redaction,
     require_apart,
+    require_processes,
     span,
     taken,
 )
@@ -117,6 +118,7 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
         ToolError: The scheduler cannot be used, or is gone.
         InterruptedRunError: Someone asked to stop; what was done is kept.
     """
+    require_processes("A batch")
     require_apart([plan.output])
     progress("looking for recordings")
     sources = sources_of(plan.words)

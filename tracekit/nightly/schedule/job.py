@@ -9,7 +9,6 @@ time that comes twice counts the first time. So each date has just one due time.
 """
 
 import os
-import pwd
 import re
 import sys
 from collections.abc import Mapping
@@ -39,7 +38,7 @@ def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, s
     parts = environment.get("PATH", "").split(os.pathsep)
     folders = [part for part in parts if Path(part).is_absolute()]
     path = os.pathsep.join(dict.fromkeys((*folders, *_SYSTEM_PATH)))
-    home = taken.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir
+    home = taken.get("HOME") or str(Path("~").expanduser())
     return {"PATH": path, "HOME": home, **taken}
 
 

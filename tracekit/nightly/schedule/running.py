@@ -18,13 +18,14 @@ from tracekit.base import (
     notes_folder,
     shared_lock,
     start_child,
+    system,
 )
 from tracekit.nightly.plan.plan import NightPlan
 
 log = logging.getLogger(__name__)
 
 _CAFFEINATE = Path("/usr/bin/caffeinate")
-_STOP = StopPolicy(((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)))
+_STOP = StopPolicy(((signal.SIGTERM, 5.0), (system.SIGKILL, 5.0)))
 
 
 @contextmanager

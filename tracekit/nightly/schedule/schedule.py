@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Literal
 
-from tracekit.base import ToolError
+from tracekit.base import ToolError, system
 from tracekit.nightly.folder import make_output
 from tracekit.nightly.history.listing import NightSummary, last_course
 from tracekit.nightly.history.night import moment_in
@@ -65,6 +65,7 @@ def usual_time(plan: NightPlan) -> time:
 
 def preview(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     """Say what `install` would do, and do nothing; raise as it does."""
+    system.require_processes("A night")
     scheduler, warnings = _chosen(method)
     job, after = job_of(plan, at), next_due(at, datetime.now(UTC))
     if scheduler is None:
@@ -154,7 +155,7 @@ def missed(plan: NightPlan, last_started: datetime | None, now: datetime) -> lis
 
 
 def _all() -> tuple[Scheduler, ...]:
-    return (Launchd(), Systemd())
+    return (Launchd(), Systemd()) if system.has_processes() else ()
 
 
 def _found(file: Path) -> list[tuple[Scheduler, Installed]]:

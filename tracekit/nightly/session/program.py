@@ -17,6 +17,7 @@ from tracekit.base import (
     RecordingError,
     StopPolicy,
     ToolError,
+    system,
 )
 from tracekit.base import last_words as _last_words
 from tracekit.record import Supervisor
@@ -52,7 +53,7 @@ class Timeouts:
     @property
     def policy(self) -> StopPolicy:
         """How a child is stopped: it leaves after its step once nobody asks any more."""
-        waits = ((0, self.leave), (signal.SIGTERM, self.leave), (signal.SIGKILL, 5.0))
+        waits = ((0, self.leave), (signal.SIGTERM, self.leave), (system.SIGKILL, 5.0))
         return StopPolicy(waits, group=True, lifeline=True)
 
 
@@ -75,7 +76,7 @@ class Bounds:
 
 
 # A program that records has things to save when it is asked to stop.
-POLICY = StopPolicy(((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)))
+POLICY = StopPolicy(((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (system.SIGKILL, 5.0)))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ lock, which whoever uses it holds, what its setup said, and a note that it is wh
 written last, so a work tree that was made by half is made again.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -31,6 +30,7 @@ from tracekit.base import (
     now,
     opened,
     save,
+    system,
 )
 from tracekit.nightly.history.night import ANCHORED, ReferenceKind
 from tracekit.nightly.plan.plan import Capture, Reference
@@ -167,14 +167,14 @@ def checked_out(worktree: Worktree, bounds: Bounds) -> Generator[Path]:
     """Make the work tree if it is not whole, and keep it while it is used."""
     with ExitStack() as stack:
         handle = stack.enter_context(_lock_file(worktree.folder))
-        _take(handle, fcntl.LOCK_SH, worktree, bounds)
+        _take(handle, system.SHARED, worktree, bounds)
         if not worktree.whole:
-            fcntl.flock(handle, fcntl.LOCK_UN)
-            _take(handle, fcntl.LOCK_EX, worktree, bounds)
+            system.flock(handle, system.UNLOCKED)
+            _take(handle, system.EXCLUSIVE, worktree, bounds)
             if not worktree.whole:  # somebody else may have made it meanwhile
                 _remove(worktree.repository, worktree.folder)
                 _make(worktree, bounds)
-            fcntl.flock(handle, fcntl.LOCK_SH)
+            system.flock(handle, system.SHARED)
             _prune(worktree)
         with suppress(OSError):
             os.utime(worktree.note)
@@ -236,7 +236,7 @@ def _prune(worktree: Worktree) -> None:
     for note in sorted(notes, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
         folder = note.with_suffix("")
         with suppress(TracekitError, OSError), _lock_file(folder) as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.flock(handle, system.EXCLUSIVE | system.AT_ONCE)
             _remove(worktree.repository, folder)
             folder.with_suffix(".log").unlink(missing_ok=True)
 
@@ -250,7 +250,7 @@ def _take(handle: int, how: int, worktree: Worktree, bounds: Bounds) -> None:
     """Lock, once nobody else holds a lock that stands against it."""
     while True:
         try:
-            fcntl.flock(handle, how | fcntl.LOCK_NB)
+            system.flock(handle, how | system.AT_ONCE)
         except BlockingIOError:
             bounds.require_time(f"while somebody else made {worktree.folder}")
             time.sleep(_POLL)

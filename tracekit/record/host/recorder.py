@@ -24,6 +24,7 @@ from tracekit.base import (
     last_words,
     now,
     save,
+    system,
 )
 from tracekit.machine import describe
 from tracekit.record.host.exports import export
@@ -47,7 +48,7 @@ class Timeouts:
     signals: tuple[tuple[int, float], ...] = (
         (signal.SIGINT, 10.0),
         (signal.SIGTERM, 5.0),
-        (signal.SIGKILL, 5.0),
+        (system.SIGKILL, 5.0),
     )
 
 

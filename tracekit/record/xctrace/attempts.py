@@ -12,7 +12,7 @@ from tempfile import TemporaryFile
 
 import psutil
 
-from tracekit.base import Process, Recording
+from tracekit.base import Process, Recording, system
 from tracekit.record.recorder import Launch, Progress, Request
 from tracekit.record.supervisor import size
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts, set_aside
@@ -72,10 +72,10 @@ _STATES = {
 _SENT = {
     signal.SIGINT: "asked xctrace to stop and to save what it has",
     signal.SIGTERM: "sent SIGTERM to xctrace",
-    signal.SIGKILL: "killed xctrace",
+    system.SIGKILL: "killed xctrace",
 }
 _MEGABYTE = 1_000_000
-_CRASHED = {1, 139, 141, -signal.SIGSEGV, -signal.SIGPIPE}
+_CRASHED = {1, 139, 141, -11, -13}  # SIGSEGV, SIGPIPE
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from tracekit.base import StopPolicy
+from tracekit.base import StopPolicy, system
 from tracekit.record.xctrace.progress import Account, State
 
-_ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ASKING = (signal.SIGINT, signal.SIGTERM, *system.HANG_UPS)
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def stop_requests(together: float = 1.0) -> Generator[Callable[[], bool]]:
 
 
 # SIGINT stops and saves. SIGTERM is ignored while recording, yet ends some hung recorders.
-STOP_SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGTERM, system.SIGKILL)
 
 
 @dataclass(frozen=True)
@@ -163,4 +163,4 @@ class Ended:
     @property
     def killed(self) -> bool:
         """Tell whether we had to end it in a way that loses the recording."""
-        return signal.SIGKILL in self.signals or self.returncode == -signal.SIGTERM
+        return system.SIGKILL in self.signals or self.returncode == -signal.SIGTERM

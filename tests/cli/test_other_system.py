@@ -1,0 +1,93 @@
+"""Every command on a system without fcntl, pwd, resource, process groups and most signals."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import other_system
+from command_line import said
+from every_command import LINES, World, copied, make_world
+
+pytestmark = pytest.mark.processes
+# What measures needs processes that are kept apart and ended.
+REFUSED = {"capture", "record", "ab", "batch", "nightly install"}
+# What they print tells of the machine, of now, or of the process.
+VARYING = {"chip", "doctor", "bench", "open", "nightly status"}
+
+
+def there(folder: Path, *lines: list[str]) -> list[Any]:
+    """Run command lines on the other system, one after the other; return how each ended."""
+    done = subprocess.run(
+        [sys.executable, other_system.__file__],
+        input=json.dumps(lines),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=True,
+    )
+    return [type("Ran", (), ended) for ended in json.loads(done.stdout)]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+def test_every_command_reads_there_what_it_reads_here(
+    made: World, tmp_path: Path, tracekit: Any, subtests: pytest.Subtests
+) -> None:
+    mine, theirs = copied(made, tmp_path / "mine"), copied(made, tmp_path / "theirs")
+    names = [name for name in LINES if name not in REFUSED]
+    ended = dict(zip(names, there(tmp_path, *map(theirs.words, names)), strict=True))
+    for name in names:
+        here, other = tracekit(*mine.words(name)), ended[name]
+        with subtests.test(name):
+            assert (other.code, "Traceback" in other.err) == (here.code, False), other.err
+            if name.split(",")[0] not in VARYING:
+                text = here.out.replace(str(mine.folder), str(theirs.folder))
+                assert other.out == text
+    written = [
+        sorted(str(path.relative_to(world.out)) for path in world.out.rglob("*"))
+        for world in (mine, theirs)
+    ]
+    assert written[0] == written[1]
+
+
+def test_what_measures_is_refused_in_a_sentence(
+    made: World, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    world = copied(made, tmp_path / "world")
+    plan = str(world.places()["PLAN"])
+    lines = {
+        "capture": world.words("capture"),
+        "record": world.words("record"),
+        "batch": world.words("batch"),
+        "ab": ["ab", "paged", "batch=1", "--", "batch=2"],
+        "nightly": ["nightly", plan],
+        "nightly install": ["nightly", "install", plan, "--at", "02:30"],
+    }
+    for name, ran in zip(lines, there(tmp_path, *lines.values()), strict=True):
+        with subtests.test(name):
+            assert ran.code == 3, ran.err
+            assert "which this system (linux) does not have" in said(ran), ran.err
+            assert "hint: Do it on macOS or Linux" in said(ran)
+            assert "Traceback" not in ran.err
+    assert list(world.out.iterdir()) == [], "nothing is left of it"
+
+
+def test_the_version_is_told(tmp_path: Path) -> None:
+    version, help_ = there(tmp_path, ["--version"], ["--help"])
+    assert (version.code, version.out.split()[0], help_.code) == (0, "tracekit", 0)
+
+
+@pytest.mark.corpus
+def test_a_real_bundle_is_read(corpus: Path, tmp_path: Path, tracekit: Any) -> None:
+    bundles = [path for path in sorted(corpus.rglob("*.trace")) if path.is_dir()]
+    words = ["tables", str(min(bundles, key=lambda path: sum(1 for _ in path.rglob("*"))))]
+    (listed,) = there(tmp_path, words)
+    here = tracekit(*words)
+    assert (listed.code, listed.out) == (here.code, here.out), listed.err

@@ -1,0 +1,80 @@
+"""What only some systems have: locks of files, signals, flags of files; and who needs them.
+
+Reading, analysing and reporting work without. Recording and nights start processes, end them by
+their groups and keep each other apart by locks, so they refuse where a system has none of this.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from errno import ENOLCK
+from pathlib import Path
+
+from tracekit.base.errors import ToolError
+
+try:
+    import fcntl as _fcntl
+except ImportError:  # as on Windows
+    _fcntl = None
+
+SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+HANG_UPS: tuple[signal.Signals, ...] = tuple(
+    getattr(signal, name) for name in ("SIGHUP",) if hasattr(signal, name)
+)
+SHARED = getattr(_fcntl, "LOCK_SH", 1)
+EXCLUSIVE = getattr(_fcntl, "LOCK_EX", 2)
+AT_ONCE = getattr(_fcntl, "LOCK_NB", 4)
+UNLOCKED = getattr(_fcntl, "LOCK_UN", 8)
+
+
+def flags(*names: str) -> int:
+    """Return flags of `os.open` by name, those that this system has; bytes are never text."""
+    known = 0
+    for name in (*names, "O_BINARY"):
+        known |= getattr(os, name, 0)
+    return known
+
+
+def flock(handle: int, how: int) -> None:
+    """Lock an open file, as the system's call does; raise OSError where there are no locks."""
+    if _fcntl is None:
+        raise OSError(ENOLCK, os.strerror(ENOLCK))
+    _fcntl.flock(handle, how)
+
+
+def kill_all(pid: int, number: int) -> None:
+    """Signal the group that a process began; where there are none, the process alone."""
+    getattr(os, "killpg", os.kill)(pid, number)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Generator[None]:
+    """Keep others who ask too out of a folder, where the system and its file system can."""
+    if _fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some file systems have no locks
+            flock(handle, EXCLUSIVE)
+        yield
+    finally:
+        os.close(handle)
+
+
+def has_processes() -> bool:
+    """Tell whether the system has what starts, ends and keeps apart our processes."""
+    return _fcntl is not None and all(hasattr(os, name) for name in ("fork", "killpg", "setsid"))
+
+
+def require_processes(what: str) -> None:
+    """Raise ToolError where a system lacks what starts, ends and keeps apart our processes."""
+    if not has_processes():
+        raise ToolError(
+            f"{what} needs process groups and file locks, which this system ({sys.platform}) "
+            "does not have.",
+            hint="Do it on macOS or Linux; every stage that reads a run, an export or a bundle "
+            "works here.",
+        )
