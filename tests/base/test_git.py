@@ -48,6 +48,6 @@ def test_git_speaks_english_asks_nobody_is_misled_by_no_hook_and_ended_if_it_han
 
 def test_without_git_it_is_said_what_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError, match="git cannot be started: No such file") as caught:
+    with pytest.raises(ToolError, match="git cannot be started: no folder of PATH") as caught:
         git(tmp_path, "status")
     assert "install it" in caught.value.hint

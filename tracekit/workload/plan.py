@@ -2,6 +2,7 @@
 
 import errno
 import math
+import os
 import re
 import shutil
 from collections.abc import Generator, Iterable
