@@ -22,18 +22,28 @@ from tracekit.workload.plan import Plan
 from tracekit.workload.worker.spec import Spec
 from tracekit.workload.workload import Workload
 
-# What a worker needs of MLX; FAKE_MLX tells how its Metal behaves.
+# What a worker needs of MLX; FAKE_MLX tells how its Metal behaves. As with MLX's own, one command
+# buffer is always open and takes the next steps, two of them here; a capture holds what was in
+# command buffers that were opened, and committed, while it ran.
 MLX = """
 import json, os, pathlib
 
-__version__, steps, mode = "0.99", None, os.environ["FAKE_MLX"]
+__version__, mode = "0.99", os.environ["FAKE_MLX"]
+captured = waiting = 0  # steps that a capture holds, and those in the open command buffer
+made_in_capture = False  # whether that was opened while a capture ran
 get_active_memory = get_peak_memory = get_cache_memory = reset_peak_memory = lambda: 0
 device_info = lambda: {"device_name": "Test GPU"}
 
+def synchronize():
+    global captured, waiting, made_in_capture
+    captured += waiting * made_in_capture
+    waiting, made_in_capture = 0, metal.path is not None
+
 def step():
-    global steps
-    if steps is not None:
-        steps += 1
+    global waiting
+    waiting += 1
+    if waiting == 2:
+        synchronize()
 
 class metal:
     path = None
@@ -41,20 +51,20 @@ class metal:
 
     @staticmethod
     def start_capture(path):
-        global steps
+        global captured
         if mode == "silent":
             return
         if os.environ.get("MTL_CAPTURE_ENABLED") != "1" or mode == "refuse":
             raise RuntimeError("[metal::start_capture] Failed to start capture: not enabled")
         if not path.endswith(".gputrace") or os.path.exists(path):
             raise RuntimeError("[metal::start_capture] Failed to start capture: path")
-        metal.path, steps = pathlib.Path(path), 0
+        metal.path, captured = pathlib.Path(path), 0
 
     @staticmethod
     def stop_capture():
         if metal.path is not None:
             metal.path.mkdir()
-            seen = {"steps": steps, "validation": "MTL_DEBUG_LAYER" in os.environ}
+            seen = {"steps": captured, "validation": "MTL_DEBUG_LAYER" in os.environ}
             (metal.path / "metadata").write_text(json.dumps(seen))
 """
 WORKLOAD = '''
@@ -116,6 +126,19 @@ def capture(tmp_path: Path) -> Capture:
         return capture_gpu(Plan(**{**usual, **values}), progress, timeouts or Timeouts(whole=60))
 
     return run
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("steps", [1, 2, 5])
+@pytest.mark.parametrize("warmup", [0, 1, 2])
+def test_a_capture_holds_every_step(
+    steps: int, warmup: int, tracekit: Any, tmp_path: Path
+) -> None:
+    own = ("--workload", "dots", "--workloads", tmp_path, "--output", tmp_path / "run")
+    ran = tracekit("capture", "--gputrace", *own, "--repeats", steps, "--warmup", warmup)
+    assert ran.code == 0, ran.err
+    metadata = (Recording(tmp_path / "run").gputrace / "metadata").read_text()
+    assert json.loads(metadata)["steps"] == steps
 
 
 @pytest.mark.processes

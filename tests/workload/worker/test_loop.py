@@ -232,21 +232,25 @@ def test_captured_steps_lie_between_start_and_stop(
         raise RuntimeError("lost the device")
 
     path = tmp_path / "a.gputrace"
-    metal = SimpleNamespace(
-        start_capture=lambda _: counter.calls.append("start") or path.mkdir(),
-        stop_capture=lambda: counter.calls.append("stop"),
+    core = SimpleNamespace(
+        synchronize=lambda: counter.calls.append("synchronize"),
+        metal=SimpleNamespace(
+            start_capture=lambda _: counter.calls.append("start") or path.mkdir(),
+            stop_capture=lambda: counter.calls.append("stop"),
+        ),
     )
     if fails:
         counter.on_wait = fail
         with pytest.raises(RuntimeError, match="lost the device"):
-            capture_steps(loop, metal, path, 2)
+            capture_steps(loop, core, path, 2)
     else:
-        capture_steps(loop, metal, path, 2)
-    assert counter.calls == ["start", *["submit", "wait"] * (1 if fails else 2), "stop"]
+        capture_steps(loop, core, path, 2)
+    steps = ["submit", "wait"] if fails else ["submit", "wait", "submit", "wait", "synchronize"]
+    assert counter.calls == ["synchronize", "start", "synchronize", *steps, "stop"]
     assert (report().state, report().steps) == ("capturing", ())
     assert '"state": "capturing"' in (tmp_path / "workload.json").read_text()  # saved at each phase
     with pytest.raises(RecordingError, match="never written over"):
-        capture_steps(loop, metal, path, 2)
+        capture_steps(loop, core, path, 2)
 
 
 def test_reference_work_rests_far_longer_than_it_took(loop: Loop, report: Report) -> None:

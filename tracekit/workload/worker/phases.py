@@ -25,7 +25,7 @@ _ENVIRONMENT = "Metal captures only in a process that was started with MTL_CAPTU
 
 
 def _capturing(backend: str) -> Any:
-    """Return the Metal of MLX; raise ToolError where it cannot capture a workload's steps."""
+    """Return MLX; raise ToolError where its Metal cannot capture a workload's steps."""
     core: Any = sys.modules.get("mlx.core")
     if core is None or backend != "metal" or not core.metal.is_available():
         why = "did not load MLX" if core is None else "runs on the CPU"
@@ -33,22 +33,30 @@ def _capturing(backend: str) -> Any:
             f"The workload {why}, so there is no GPU work to capture.",
             hint="GPU frame capture needs work of MLX on Metal: a Mac with a GPU of Apple's.",
         )
-    return core.metal
+    return core
 
 
-def capture_steps(loop: Loop, metal: Any, path: Path, steps: int) -> None:
-    """Make `steps` steps while Metal captures them into `path`."""
+def capture_steps(loop: Loop, core: Any, path: Path, steps: int) -> None:
+    """Make `steps` steps while Metal captures them into `path`; `core` is `mlx.core`.
+
+    A capture holds the command buffers that were made while it ran. MLX keeps one open for what
+    comes next, and makes another when it commits that one. So it is emptied before the capture,
+    exchanged once the capture runs, and committed before it stops.
+    """
     if path.exists():
         raise RecordingError(f"{path} exists; a capture is never written over.")
     loop.account.enter("gputrace", "capturing")
+    core.synchronize()
     try:
-        metal.start_capture(str(path))
+        core.metal.start_capture(str(path))
     except (RuntimeError, ValueError) as error:
         raise ToolError(f"MLX could not begin to capture: {error}", hint=_ENVIRONMENT) from error
     try:
+        core.synchronize()
         made = loop.run_unrecorded(steps)
+        core.synchronize()
     finally:
-        metal.stop_capture()
+        core.metal.stop_capture()
     if made < steps:
         text = f"The workload had nothing left to do after {made} of {steps} steps."
         loop.account.mark("warning", text=text)
@@ -98,7 +106,7 @@ _WAKE_UP = SECOND // 2
 def run(spec: Spec, account: Account, stop: Stop) -> None:
     """Live one worker's life."""
     step = prepare(spec, account)
-    metal = _capturing(step.backend) if spec.gputrace is not None else None
+    core = _capturing(step.backend) if spec.gputrace is not None else None
     loop = Loop(step, account, stop)
     loop.look()
     account.enter("warm-up", "warming")
@@ -112,7 +120,7 @@ def run(spec: Spec, account: Account, stop: Stop) -> None:
     if stop.requested:
         return
     if spec.gputrace is not None:
-        capture_steps(loop, metal, spec.gputrace, spec.repeats or 1)
+        capture_steps(loop, core, spec.gputrace, spec.repeats or 1)
         return
     pace = reference() if spec.reference and step.backend == "cpu" else None
     if spec.seconds is not None:
