@@ -18,6 +18,10 @@ from tracekit.base.files import read_input, replacing
 FORMAT = 1
 
 
+BRINGING = ("record", "import", "export")
+"""The stages that bring tables into a run."""
+
+
 @dataclass(frozen=True)
 class Stage:
     """How far one stage came: `state` is running, done, interrupted or failed."""
@@ -100,6 +104,11 @@ class Provenance:
         """The stages before the page that began and never came to their end, by name."""
         stages = self.stages.items()
         return {name: entry for name, entry in stages if entry.state != "done" and name != "report"}
+
+    @property
+    def incomplete(self) -> dict[str, Stage]:
+        """Those of them that bring tables, so that rows or whole tables may be missing."""
+        return {name: entry for name, entry in self.unfinished.items() if name in BRINGING}
 
     @property
     def pruned(self) -> str:

@@ -56,8 +56,6 @@ def test_whole_recordings_are_passed_and_damaged_exports_named_once(golden: Gold
     whole = {"record": Stage("done", ""), "export": Stage("done", "")}
     assert not truncated([(1, 1), (2, 8)], (1, 9), remarks(), stages=whole)
     assert not truncated([(0, 1)], said=remarks(LACKING))
-    stopped = {"record": Stage("interrupted", "", "stopped early")}  # by a person
-    assert not truncated([(0, 1)], said=remarks(), stages=stopped)
     golden(*truncated([(0, 1)], said=remarks(DAMAGED, DAMAGED)))
 
 
@@ -69,6 +67,8 @@ def test_a_stage_that_did_not_end_and_a_workload_that_never_became_steady_are_re
         *truncated(None, said=remarks(), stages={"record": failed}),
         *truncated(None, said=remarks(), stages={"record": running}),
         *truncated(None, said=remarks(), stages={"export": Stage("interrupted", "", "stopped")}),
+        *truncated(None, said=remarks(), stages={"record": Stage("interrupted", "", "stopped")}),
+        *truncated(None, said=remarks(), stages={"import": failed}),
     )
     early = phases(SECOND, SECOND).iloc[:1]
     tables = {"gpu_intervals": pd.DataFrame({"target": [True]}), "phases": early}
@@ -107,10 +107,17 @@ NULL = ("changed", "resource_allocations", "metal-x", "", "parent is left null")
 
 
 def test_what_exports_lack_is_a_warning_and_what_is_new_a_note(golden: Golden) -> None:
-    assert not list(drifted(remarks(DAMAGED)))
-    golden(*drifted(remarks(LACKING)), *drifted(remarks(NEW, GONE, NULL, ODD, DAMAGED)))
-    with pytest.raises(Unavailable, match="not read from exports"):
-        list(drifted(None))
+    whole, cut = Provenance(), Provenance(stages={"export": Stage("failed", "", "")})
+    assert not list(drifted(remarks(), whole))
+    for words, said, provenance in (
+        ("not read from exports", None, whole),
+        ("cut after row 7", remarks(DAMAGED), whole),
+        ("the stage `export` did not come to its end", remarks(), cut),
+    ):
+        with pytest.raises(Unavailable, match=words):
+            list(drifted(said, provenance))
+    every = remarks(NEW, GONE, NULL, ODD, DAMAGED)
+    golden(*drifted(remarks(LACKING), whole), *drifted(every, cut))
 
 
 WORK = intervals([(0, 5), (10, 5)], others=[(20, 5)]).assign(

@@ -8,7 +8,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, marked_window, spans
 from tracekit.analysis.rule import Evidence, Finding, Findings, Severity, finding
 from tracekit.analysis.scope import own_rows, steady_steps
-from tracekit.base import Provenance, Stage, duration, percent
+from tracekit.base import Provenance, duration, percent
 from tracekit.tables import Flaw
 
 _AGAIN = (
@@ -18,6 +18,9 @@ _AGAIN = (
 _EXPORT_AGAIN = (
     "Export again, with enough free disk, and let the export come to its end; where the bundle "
     "itself is damaged, record again. Rows before the damage count, the rest is not there."
+)
+_IMPORT_AGAIN = (
+    "Import the recording again, with enough free disk, and let the import come to its end."
 )
 
 
@@ -34,7 +37,8 @@ def capture_truncated(
     """The recording or an export of it was cut.
 
     What it looks for:
-        A recording or an export that did not come to its end; exports that are damaged or empty;
+        A recording, an import or an export that did not come to its end; that somebody stopped a
+        recording early is a warning; exports that are damaged or empty;
         tables of a bundle that are missing or damaged;
         a workload that never came to its steady phase; and a target whose first device interval
         lies behind the beginning of its steady steps, or whose last one before their end, by
@@ -73,11 +77,16 @@ def capture_truncated(
 
 
 def _unfinished(provenance: Provenance) -> Findings:
-    for name, advice in (("record", _AGAIN), ("export", _EXPORT_AGAIN)):
-        stage = provenance.stages.get(name, Stage("", ""))
-        stopped = stage.state == "interrupted" and name == "export"
-        if stopped or stage.state in {"failed", "running"}:
-            why = stage.message.rstrip(".") if stage.message else "nobody saw it end"
+    for name, stage in provenance.incomplete.items():
+        advice = {"import": _IMPORT_AGAIN, "export": _EXPORT_AGAIN}.get(name, _AGAIN)
+        why = stage.message.rstrip(".") if stage.message else "nobody saw it end"
+        if name == "record" and stage.state == "interrupted":
+            yield finding(
+                f"The stage `record` was interrupted: {why}. What the target did later is not in "
+                "the recording.",
+                advice,
+            )
+        else:
             yield _finding(f"The stage `{name}` did not come to its end: {why}.", advice)
 
 

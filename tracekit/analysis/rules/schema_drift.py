@@ -4,6 +4,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Findings, Severity, finding
+from tracekit.base import Provenance
 from tracekit.tables import SCHEMAS, Flaw, owner
 
 _ADVICE = (
@@ -13,7 +14,7 @@ _ADVICE = (
 )
 
 
-def schema_drift(remarks: pd.DataFrame | None) -> Findings:
+def schema_drift(remarks: pd.DataFrame | None, provenance: Provenance) -> Findings:
     """Exports are not as this version of tracekit knows them.
 
     What it looks for:
@@ -27,7 +28,8 @@ def schema_drift(remarks: pd.DataFrame | None) -> Findings:
         from numbers that go on looking whole.
 
     When it abstains:
-        When the tables were not read from exports.
+        When the tables were not read from exports; and when it finds nothing in those that there
+        are, but a stage that brings them did not come to its end, or some are damaged.
     """
     if remarks is None:
         raise Unavailable("the tables were not read from exports.")
@@ -46,6 +48,16 @@ def schema_drift(remarks: pd.DataFrame | None) -> Findings:
     if new:
         message = f"Exports hold what this tracekit does not know: {_listed(new)}"
         yield finding(message, _ADVICE, severity=Severity.NOTE)
+    if not lost and not new:
+        _require_whole(found[Flaw.DAMAGED], provenance)
+
+
+def _require_whole(damaged: pd.DataFrame, provenance: Provenance) -> None:
+    """Raise Unavailable where there may be exports, or parts of some, that nobody read."""
+    for name in provenance.incomplete:
+        raise Unavailable(f"the stage `{name}` did not come to its end: exports may be missing.")
+    if not damaged.empty:
+        raise Unavailable(f"an export is damaged: {damaged['text'].iloc[0]}")
 
 
 def _nulls(remark: tuple[str, ...]) -> str:
