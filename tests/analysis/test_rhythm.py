@@ -101,7 +101,7 @@ def test_two_speeds_are_parted_and_one_hardly() -> None:
 
 TABLES = (
     *("gpu_intervals", "compiler_activity", "driver_events"),
-    *("gpu_performance_states", "thermal_states", "spans"),
+    *("gpu_performance_states", "thermal_states", "spans", "handover"),
 )
 COMPILED, LOG = "shaders were compiled", "the workload was in its span “log”"
 

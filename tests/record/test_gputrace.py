@@ -131,9 +131,7 @@ def capture(tmp_path: Path) -> Capture:
 @pytest.mark.processes
 @pytest.mark.parametrize("steps", [1, 2, 5])
 @pytest.mark.parametrize("warmup", [0, 1, 2])
-def test_a_capture_holds_every_step(
-    steps: int, warmup: int, tracekit: Any, tmp_path: Path
-) -> None:
+def test_a_capture_holds_every_step(steps: int, warmup: int, tracekit: Any, tmp_path: Path) -> None:
     own = ("--workload", "dots", "--workloads", tmp_path, "--output", tmp_path / "run")
     ran = tracekit("capture", "--gputrace", *own, "--repeats", steps, "--warmup", warmup)
     assert ran.code == 0, ran.err

@@ -172,9 +172,14 @@ def test_bubbles_are_found_as_large_as_they_are(tracekit: Run, tmp_path: Path) -
     finding, report, steady = found(tracekit, tmp_path / "run", "bubbles", *bubbles)
     steps = [step for step in report.steps if step.phase == "steady"]
     lasted = steady.end - steady.start
-    truth = 1 - sum(step.completed - step.submitted for step in steps) / lasted
-    assert finding.saving / lasted == pytest.approx(truth, abs=0.02)
     slept = own_spans(report, steady)
+    # MLX's CPU backend begins while it is being handed work, and holds up the host meanwhile.
+    worked = sum(step.worked_in_submit(step.told(slept)) for step in steps)
+    worked += sum(step.completed - step.submitted for step in steps)
+    within = [span for span in report.spans if steady.start <= span.start < steady.end]
+    worked += sum(span.end - span.start for span in within if span.name == REFERENCE)
+    truth = 1 - worked / lasted
+    assert finding.saving / lasted == pytest.approx(truth, abs=0.02)
     assert {span.name for span in slept} == {"sleep"}
     assert finding.saving >= 0.95 * sum(span.end - span.start for span in slept)
     assert report.results["idle_on_purpose"].value <= truth + 0.02

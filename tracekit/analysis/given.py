@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from tracekit.analysis.counters import counter_means, counter_samples, pressure
+from tracekit.analysis.handover import handover_of
 from tracekit.analysis.idle.gaps import by_cause, causes_table, gaps_table, loaded_table
 from tracekit.analysis.idle.samples import meanwhile_table
 from tracekit.analysis.idle.work import surroundings, timeline_table, work_of
@@ -183,6 +184,7 @@ GIVEN_BY_PROVENANCE = ("provenance", "targets", "machine")
 DERIVED: Mapping[str, Callable[..., Any]] = {
     "device": device_of,
     "gpu": gpu_of,
+    "handover": handover_of,
     "life": work_of,
     "around": surroundings,
     "timeline": timeline_table,

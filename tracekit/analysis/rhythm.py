@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.handover import Handover
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import IntervalSet, Times, gaps, union
 from tracekit.analysis.intervals import spans as bounds
@@ -151,6 +152,7 @@ def happenings(
     gpu_performance_states: pd.DataFrame | None,
     thermal_states: pd.DataFrame | None,
     spans: pd.DataFrame | None,
+    handover: Handover | None,
 ) -> pd.DataFrame:
     """Return the table `happenings`: start, duration, `what` in words, and its `rank`.
 
@@ -179,7 +181,9 @@ def happenings(
         if frame is not None:
             groups = frame.groupby(column, sort=True)
             found += [(words.format(value), _joined(rows)) for value, rows in groups]
-    own = None if gpu_intervals is None else _joined(gpu_intervals[gpu_intervals["target"]])
+    own = None
+    if gpu_intervals is not None and _divided(gpu_intervals, handover):
+        own = _joined(gpu_intervals[gpu_intervals["target"]])
     if own is not None and own[0].size:
         idle = gaps(*own, int(own[0][0]), int(own[1][-1]))
         found += [(WITHOUT_WORK, idle), (LONGER_WORK, own)]
@@ -191,6 +195,12 @@ def happenings(
         if starts.size
     ]
     return pd.concat(frames, ignore_index=True) if frames else none
+
+
+def _divided(gpu_intervals: pd.DataFrame, handover: Handover | None) -> bool:
+    """Tell whether intervals are times of work; by a host's clock that is not always known."""
+    by_a_host = "clock" in gpu_intervals and (gpu_intervals["clock"] == "host").any()
+    return handover is not None or not by_a_host
 
 
 def _joined(rows: pd.DataFrame) -> tuple[Times, Times]:

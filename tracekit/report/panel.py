@@ -40,10 +40,14 @@ def panel(
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a table; `absence` says why there are none, and is empty if there are."""
+    """The rows of a table; `absence` says why there are none, and is empty if there are.
+
+    `is_known` tells a table that has no rows from one that nobody has.
+    """
 
     frame: pd.DataFrame
     absence: str = ""
+    is_known: bool = True
 
     @property
     def clock(self) -> str:
@@ -67,9 +71,13 @@ def rows(tables: Tables, name: str) -> Rows:
     else:
         if not frame.empty:
             return Rows(frame)
-        absence = f"the table {name} has no rows"
+        return Rows(_bare(name), f"the table {name} has no rows")
+    return Rows(_bare(name), absence, is_known=False)
+
+
+def _bare(name: str) -> pd.DataFrame:
     columns = SCHEMAS[name].columns if name in SCHEMAS else ()
-    return Rows(pd.DataFrame(columns=[column.name for column in columns]), absence)
+    return pd.DataFrame(columns=[column.name for column in columns])
 
 
 def of_target(tables: Tables, name: str) -> Rows:

@@ -20,9 +20,12 @@ from .interleaved.protocol import RunSteps as RunSteps
 from .interleaved.protocol import StepTimes as StepTimes
 from .interleaved.protocol import answer_of as answer_of
 from .interleaved.protocol import line_of as line_of
+from .journal import LEFT as LEFT
+from .journal import SUBMIT_INCLUDED as SUBMIT_INCLUDED
 from .journal import Block as Block
 from .journal import ClockAnchor as ClockAnchor
 from .journal import Journal as Journal
+from .journal import StepMark as StepMark
 from .journal import WorkloadReport as WorkloadReport
 from .journal import fold as fold
 from .journal import unclosed as unclosed

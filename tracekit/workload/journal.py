@@ -7,6 +7,7 @@ counts mach ticks and so can be laid on a trace's own time.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -17,6 +18,12 @@ from tracekit.base import RecordingError
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
 FORMAT = 1
+LEFT = 0.1
+"""Share of a step from which on there is something left to wait for once it was handed over.
+
+A step with less did its work inside `submit`, where no clock tells it from its preparation."""
+SUBMIT_INCLUDED = "submit included"
+"""How the channel of such a step's work ends: it lies somewhere in the whole step."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class StepMark:
     """One step: when it began, when it was handed over, when it was seen complete.
 
     `tokens` is None where the step did not say how many it produced: then it is the model's.
+    CPU times are of the worker's process, in ns; None in marks of an older worker.
     """
 
     phase: str
@@ -41,6 +49,33 @@ class StepMark:
     completed: int
     variant: str = ""
     tokens: int | None = None
+    submit_cpu: int | None = None  # of the calling thread, until the step was handed over
+    submit_other_cpu: int | None = None  # of all other threads meanwhile
+    wait_cpu: int | None = None  # of all threads, from then until it was complete
+
+    def told(self, spans: Sequence[Span]) -> int:
+        """Return for how much of `submit`, in ns, spans tell what the host did; by its end."""
+        ended = [span for span in spans if self.start <= span.start and span.end <= self.submitted]
+        return min(self.submitted - self.start, sum(span.end - span.start for span in ended))
+
+    def worked_in_submit(self, host: int = 0) -> int:
+        """Return for how long other threads worked while the calling one was held up in `submit`.
+
+        `host` is the time in `submit` for which the workload tells what the host did; ns.
+        """
+        if self.submit_cpu is None or self.submit_other_cpu is None:
+            return 0
+        length = self.submitted - self.start
+        held_up = max(0, length - self.submit_cpu)
+        return min(held_up, self.submit_other_cpu, length - host)
+
+    def is_undivided(self, host: int = 0) -> bool:
+        """Tell whether next to nothing was left to wait for once it was handed over.
+
+        `host` is as above.
+        """
+        left = self.completed - self.submitted
+        return left < LEFT * (self.completed - self.start - host)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def noisy(spread: float, number: int = 400, seed: int = 5) -> list[int]:
 def test_what_spikes_take_beyond_their_neighbours_is_the_saving(golden: Golden) -> None:
     # The cause stands at each spike, and compiles are not saved twice.
     compiled = table("start duration", (305, 30), target=True)
-    beside = happenings(None, compiled, None, None, None, None)
+    beside = happenings(None, compiled, None, None, None, None, None)
     golden(*spikes(with_spikes(30, 60)), *spikes(with_spikes(30, 60), beside))
 
 
@@ -97,7 +97,9 @@ def test_two_speeds_are_found_and_what_the_slow_one_costs(golden: Golden) -> Non
     slow = row_of_steps(turns)["start"].to_numpy()[1::2]
     logged = pd.DataFrame({"start": slow, "duration": 3 * MS, "name": "log"})
     compiled = logged.assign(name="compile")
-    explained = [happenings(None, None, None, None, None, each) for each in (logged, compiled)]
+    explained = [
+        happenings(None, None, None, None, None, each, None) for each in (logged, compiled)
+    ]
     golden(*cadence(turns), *(one for beside in explained for one in cadence(turns, beside)))
     # They need not take turns evenly.
     assert not cadence([10 * MS] * 4 + [20 * MS] + [10 * MS] * 45)

@@ -29,7 +29,10 @@ REPORT = WorkloadReport(
     backend="metal",
     model=WORK,
     phases=(Phase("prepare", 900, 1000), Phase("warm-up", 1000, 1500), Phase("steady", 1510, None)),
-    steps=(StepMark("warm-up", 1010, 1020, 1400), StepMark("steady", 1500, 1510, 1900, "", 0)),
+    steps=(
+        StepMark("warm-up", 1010, 1020, 1400),
+        StepMark("steady", 1500, 1510, 1900, "", 0, 7, 2, 300),
+    ),
     specializations=(Specialization("custom_kernel_paged_decode__x", 1020),),
 )
 TOLD = WorkloadReport(
@@ -50,6 +53,7 @@ TOLD = WorkloadReport(
     ),
 )
 Row = list[Any]
+UNTOLD = (None, None, None)  # the CPU times of an older worker's step
 # Of a report whose trace begins at a moment of the monotonic clock, the rows of each table.
 ROWS: list[tuple[WorkloadReport, int, dict[str, list[Row]]]] = [
     (
@@ -57,7 +61,10 @@ ROWS: list[tuple[WorkloadReport, int, dict[str, list[Row]]]] = [
         {
             # the last one was cut short
             "phases": [[-600, 100, "prepare"], [-500, 500, "warm-up"], [10, 0, "steady"]],
-            "steps": [[-490, 390, 0, "warm-up", 10, 16, ""], [0, 400, 1, "steady", 10, 0, ""]],
+            "steps": [
+                [-490, 390, 0, "warm-up", 10, 16, "", *UNTOLD],
+                [0, 400, 1, "steady", 10, 0, "", 7, 2, 300],
+            ],
             "specializations": [[-480, "custom_kernel_paged_decode__x"]],
             "step_models": [[-500, "metal", 16, 300, 200, 40, 2**40, 1, ""]],
         },
@@ -65,7 +72,7 @@ ROWS: list[tuple[WorkloadReport, int, dict[str, list[Row]]]] = [
     (
         TOLD, 1000,
         {
-            "steps": [[500, 400, 0, "steady", 10, 3, "sdpa"]],
+            "steps": [[500, 400, 0, "steady", 10, 3, "sdpa", *UNTOLD]],
             "step_models": [
                 [0, "cpu", 0, 0, 0, 0, flops, None, name]
                 for flops, name in ((1, "paged"), (2, "sdpa"))
@@ -171,6 +178,41 @@ def test_a_step_is_a_submission_and_then_work(backend: str, channel: str, tmp_pa
     recording.host_session.write_text("{")
     with pytest.raises(InputError, match=r"session\.json cannot be read"):
         recorder.export(recording, quiet)
+
+
+Moments = dict[str, int]
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "span", "interval"),
+    [
+        ("held up by other threads", {"submit_cpu": 20, "submit_other_cpu": 50}, None, (150, 750)),
+        ("held up by nobody", {"submit_cpu": 20, "submit_other_cpu": 0}, None, (200, 700)),
+        ("others that only spin", {"submit_cpu": 100, "submit_other_cpu": 90}, None, (200, 700)),
+        ("complete in submit", {"submitted": 1890}, None, (100, 800)),
+        ("complete in submit, but for a compile", {"submitted": 1890}, (1100, 1880), (890, 10)),
+    ],
+)  # fmt: skip
+def test_work_of_a_step_begins_where_its_threads_say(
+    kind: str,
+    step: Moments,
+    span: tuple[int, int] | None,
+    interval: tuple[int, int],
+    tmp_path: Path,
+) -> None:
+    recorder, recording = HostRecorder(), Recording(tmp_path / "run")
+    recording.host_bundle.mkdir(parents=True)
+    save(recording.host_session, {"pid": 7, "name": "x", "kind": "launched", "origin": 1000})
+    with closing(Journal(recording.journal_file)) as journal:
+        journal.write("about", workload="paged", backend="cpu", thread=9)
+        moments = {"start": 1100, "submitted": 1200, "completed": 1900}
+        journal.write("step", phase="steady", **(moments | step))
+        if span is not None:
+            journal.write("span", name="compile", start=span[0], end=span[1])
+    recorder.export(recording, quiet)
+    [row] = Tables(recording.exports, frozenset({7}))["gpu_intervals"].to_dict("records")
+    assert (row["start"], row["duration"]) == interval, kind
+    assert row["channel"] == ("CPU, submit included" if kind == "complete in submit" else "CPU")
 
 
 SESSION = Session(

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.handover import Handover
 from tracekit.analysis.idle.pieces import CAUSES, FEWEST, Cause, State, attributed
 from tracekit.analysis.idle.samples import other_thread
 from tracekit.analysis.idle.work import NO_WORK, Surroundings, Work, covered, written
@@ -166,6 +167,7 @@ def loaded_table(
 def gaps_table(
     loaded: pd.DataFrame,
     device: Device,
+    handover: Handover,
     life: Work,
     around: Surroundings,
     submissions: pd.DataFrame | None,

@@ -12,7 +12,7 @@ from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, in_o
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import wirings
-from tracekit.workload import COMPILE, IDLE, READBACK, REFERENCE
+from tracekit.workload import COMPILE, IDLE, READBACK, REFERENCE, SUBMIT_INCLUDED
 
 Flags = NDArray[np.bool_]
 
@@ -76,7 +76,8 @@ def work_of(
     start, end = bounds(own)
     if device.on_the_host:
         unknown = np.full(start.size, -1)
-        return Work(_host_begun(start, submissions), start, start, end, end, start, unknown)
+        begun = np.where(_undivided(own), NEVER, _host_begun(start, submissions))
+        return Work(begun, start, start, end, end, start, unknown)
     if _same_ids(own, submissions):
         commits = None
         own, submissions, encoders, completions = _in_commit_order(
@@ -230,6 +231,11 @@ def _first_written(
     if submissions is not None:
         begun = _filled(begun, of_buffer(own, submissions, _writing(submissions)[0], "min"))
     return begun
+
+
+def _undivided(own: pd.DataFrame) -> Flags:
+    """Tell which intervals are whole steps: when their work began nobody knows."""
+    return own["channel"].fillna("").str.endswith(SUBMIT_INCLUDED).to_numpy(dtype=np.bool_)
 
 
 def _host_begun(start: Times, submissions: pd.DataFrame | None) -> Times:

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from tracekit.analysis.handover import Handover
 from tracekit.analysis.idle.gaps import idle_time, loaded_time, why_unknown
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Metric, Unavailable, metric
@@ -59,7 +60,12 @@ IDLE_METRICS = (idle_ratio, *map(_idle_by, _MEANINGS), idle_unattributed)
 
 
 @metric("tokens/s", Better.HIGHER)
-def kernel_ceiling(steps: pd.DataFrame, loaded: pd.DataFrame, device: Device) -> float:
+def kernel_ceiling(
+    steps: pd.DataFrame,
+    loaded: pd.DataFrame,
+    device: Device,
+    handover: Handover,
+) -> float:
     """Tokens of the steady steps over the time in which the device ran for the target.
 
     It is what `tokens_per_second` would be without any waiting, at these kernels' speed.

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from tracekit.analysis.handover import Handover
 from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import busy, marked_window
 from tracekit.analysis.iterations import Loop
@@ -21,13 +22,18 @@ from tracekit.base import Provenance
 
 
 @metric("ns")
-def host_busy(device: Device) -> int:
+def host_busy(device: Device, handover: Handover) -> int:
     """Time in which work of the target was in flight on the CPU, by the host's clock."""
     return busy(*host_of(device).spans)
 
 
 @metric("ratio", Better.LOWER)
-def host_idle_ratio(device: Device, loop: Loop, spans: pd.DataFrame | None) -> float:
+def host_idle_ratio(
+    device: Device,
+    handover: Handover,
+    loop: Loop,
+    spans: pd.DataFrame | None,
+) -> float:
     """Share of the steady window in which no work was in flight, by the host's clock.
 
     Time in which the worker timed its reference work is left out.

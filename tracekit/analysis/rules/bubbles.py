@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from tracekit.analysis.handover import Handover
 from tracekit.analysis.idle.gaps import gaps_of, idle_time, loaded_time, longest_gaps, unsure
 from tracekit.analysis.idle.levers import Habits, advice
 from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause
@@ -19,6 +20,7 @@ def bubbles(
     gaps: pd.DataFrame,
     loaded: pd.DataFrame,
     device: Device,
+    handover: Handover,
     loop: Loop,
     shares: dict[Cause, int],
     causes: pd.DataFrame,
@@ -50,7 +52,9 @@ def bubbles(
 
     When it abstains:
         When the target is not known or has no device intervals, or when there was no load in the
-        whole window. It is silent where something outside paces the loop: the device waits for it.
+        whole window; where a CPU did the work, when steps wait or work inside `submit`, so that
+        nothing tells their work from its preparation. It is silent where something outside paces
+        the loop: the device waits for it.
     """
     idle, load = idle_time(gaps), loaded_time(loaded)
     if idle <= limit * load or loop.paced:
@@ -62,11 +66,22 @@ def bubbles(
             f"The {who} had nothing of the target to do for {percent(idle / load)} of "
             f"{_name(loop, load)} ({duration(idle)} of {duration(load)}), in "
             f"{_counted(gaps)}. By cause: {_listed(shares, idle)}."
-            f"{doubt and f' {doubt}'}{_meanwhile(gaps, idle)}{habits.meanwhile}"
+            f"{doubt and f' {doubt}'}{_computing(handover, idle / load)}"
+            f"{_meanwhile(gaps, idle)}{habits.meanwhile}"
         ),
         advice=advice(shares, habits),
         evidence=longest_gaps(gaps),
         saving=idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE),
+    )
+
+
+def _computing(handover: Handover, idle: float) -> str:
+    """Say that the thread which hands over computed for most of the idle time, if it did."""
+    if handover.computing <= _MOST * idle:
+        return ""
+    return (
+        f" For {percent(handover.computing)} of the steps' time the thread that calls `submit` "
+        "computed in it: that counts as preparation, and is no idle time if it is the step's work."
     )
 
 

@@ -4,6 +4,7 @@ A file has the columns that `schemas.toml` declares for the table, by their mnem
 after the schema: `exports/host-steps.parquet`.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -18,7 +19,15 @@ from tracekit.record.host.session import Session, load_session, write_toc
 from tracekit.record.recorder import Progress
 from tracekit.record.throughput import read_output
 from tracekit.tables import PARQUET, SCHEMAS, Kind
-from tracekit.workload import WorkloadReport, fold
+from tracekit.workload import (
+    IDLE,
+    REFERENCE,
+    SUBMIT_INCLUDED,
+    Span,
+    StepMark,
+    WorkloadReport,
+    fold,
+)
 
 _TYPES = {
     **dict.fromkeys((Kind.TIME, Kind.DURATION, Kind.INTEGER), pa.int64()),
@@ -100,6 +109,9 @@ def _steps(report: WorkloadReport, origin: int) -> Iterator[Row]:
             step.submitted - step.start,
             report.model.tokens if step.tokens is None else step.tokens,
             step.variant,
+            step.submit_cpu,
+            step.submit_other_cpu,
+            step.wait_cpu,
         )
 
 
@@ -210,17 +222,41 @@ def _write_steps(report: WorkloadReport, session: Session, exports: Path) -> Non
     """
     origin, process, label = session.origin, session.process, report.workload
     thread = report.thread or None
-    channel = "CPU" if report.backend == "cpu" else f"{report.backend}, seen from the host"
     submissions: list[Row] = []
     intervals: list[Row] = []
-    for step in report.steps:
+    for step, spans in _with_spans(report):
         submissions.append((step.start - origin, step.submitted - step.start, label, thread))
-        lasted = step.completed - step.submitted
-        intervals.append((step.submitted - origin, lasted, channel, None, label))
+        began, channel = _work_of(step, spans, report.backend)
+        intervals.append((began - origin, step.completed - began, channel, None, label))
     columns = ("start", "duration", "event-label", "thread.tid")
     write_rows(exports, "submissions", submissions, columns=columns, process=process)
     columns = ("start", "duration", "channel-name", "start-latency", "event-label")
     write_rows(exports, "gpu_intervals", intervals, columns=columns, process=process)
+
+
+def _work_of(step: StepMark, spans: Sequence[Span], backend: str) -> tuple[int, str]:
+    """Return when the work of a step began, in monotonic ns, and on which channel.
+
+    Work on the CPU that other threads did while `submit` was held up counts. Where next to nothing
+    is left to wait for, the work is the whole step, on a channel that says so: it lies somewhere
+    in it. Spans within `submit` tell what the host did, which is no work of the device.
+    """
+    host = step.told(spans)
+    earliest = max([step.start, *(span.end for span in spans if span.end <= step.submitted)])
+    channel = "CPU" if backend == "cpu" else f"{backend}, seen from the host"
+    if step.is_undivided(host):
+        return earliest, f"{channel}, {SUBMIT_INCLUDED}"
+    worked = step.worked_in_submit(host) if backend == "cpu" else 0
+    return max(earliest, step.submitted - worked), channel
+
+
+def _with_spans(report: WorkloadReport) -> Iterator[tuple[StepMark, list[Span]]]:
+    """Yield each step and the spans that begin in it, but for those without work."""
+    told = (span for span in report.spans if span.name not in {IDLE, REFERENCE})
+    spans = sorted(told, key=lambda span: span.start)
+    starts = [span.start for span in spans]
+    for step in report.steps:
+        yield step, spans[bisect_left(starts, step.start) : bisect_left(starts, step.completed)]
 
 
 def process_samples(samples: Sequence[Sample], origin: int) -> Iterator[Row]:

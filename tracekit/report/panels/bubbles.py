@@ -26,7 +26,7 @@ def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         shares = {words: sums.get(str(state), 0) / idle for state, words in analysis.STATES.items()}
         states = [(words, float(share)) for words, share in shares.items() if share]
     return {
-        "absence": loaded.absence,
+        "absence": loaded.absence or ("" if found.is_known else found.absence),
         "idle": idle,
         "loaded": 0 if loaded.absence else analysis.loaded_time(loaded.frame),
         "gaps": gaps["gap"].nunique() if idle else 0,

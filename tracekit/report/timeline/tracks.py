@@ -28,8 +28,7 @@ def idle(tables: Tables) -> Track | str:
     """Make the track of idle gaps, each piece with its cause."""
     found = rows(tables, "gaps")
     if found.absence:
-        covered = not rows(tables, "loaded").absence
-        why = "the target's work covers all of the window" if covered else found.absence
+        why = "the target's work covers all of the window" if found.is_known else found.absence
         return f"No idle gaps: {why.rstrip('.')}."
     causes = {str(cause): text for cause, text in analysis.CAUSES.items()}
     labels = found.frame["cause"].map(causes).fillna(found.frame["cause"])

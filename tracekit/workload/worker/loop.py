@@ -28,6 +28,23 @@ NEVER = 2**63 - 1  # a deadline
 SECOND = 1_000_000_000  # ns
 FEWEST = 3  # steps that are made whatever the clock says
 
+Moments = tuple[int, int, int]
+"""When a step began, was handed over and was complete, in monotonic ns."""
+CpuTime = tuple[int, int]
+"""CPU time so far of the calling thread, and of all threads of the process; ns."""
+CpuTimes = tuple[CpuTime, CpuTime, CpuTime]
+"""CPU time at each of a step's moments."""
+
+
+def _cpu_spent(start: CpuTime, submitted: CpuTime, completed: CpuTime) -> dict[str, int]:
+    """Return how much CPU time a step took: of the calling thread, of others, while it waited."""
+    caller = submitted[0] - start[0]
+    return {
+        "submit_cpu": caller,
+        "submit_other_cpu": max(0, submitted[1] - start[1] - caller),
+        "wait_cpu": completed[1] - submitted[1],
+    }
+
 
 @dataclass
 class Loop:
@@ -51,27 +68,32 @@ class Loop:
         `fewest` are made whatever the clock says.
         """
         clock, submit, wait = time.monotonic_ns, self.step.submit, self.step.wait
+        caller, process = time.thread_time_ns, time.process_time_ns
         mark, exhausted, stop = self._mark_step, self.step.exhausted, self.stop
         made = 0
         while made < most and not stop.requested and not exhausted():
             if self.between is not None:
                 self.between(self)
+            before = caller(), process()
             start = clock()
             if start >= deadline and made >= fewest:
                 break
             work = submit()
             submitted = clock()
+            between = caller(), process()
             wait(work)
             completed = clock()
-            mark(phase, start, submitted, completed)
+            mark(phase, (start, submitted, completed), (before, between, (caller(), process())))
             self.last = completed - start
             made += 1
             self.look()
         return made
 
-    def _mark_step(self, phase: str, start: int, submitted: int, completed: int) -> None:
+    def _mark_step(self, phase: str, moments: Moments, cpu: CpuTimes) -> None:
         mark = self.account.mark
+        start, submitted, completed = moments
         times = {"phase": phase, "start": start, "submitted": submitted, "completed": completed}
+        times |= _cpu_spent(*cpu)
         if self.step.tell is None:
             mark("step", **times)
             return

@@ -1,0 +1,137 @@
+"""What a recording of the host claims of idle time, for workloads of many kinds.
+
+Each kind stands with what must be said of it: that idle time is not known, and why; that there is
+next to none; or how much there is at least. Whether other threads did all the work of a step that
+is complete when `submit` returns depends on the machine, so that either is right of such a step.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from page_words import readable
+
+WORKLOAD = '''
+import threading
+import time
+
+import mlx.core as mx
+import numpy as np
+
+from tracekit.workload import Step, workload
+
+LEFT = np.random.default_rng(0).random((160, 160), dtype=np.float32)
+ARRAY = mx.array(LEFT)
+
+
+def lazily():
+    with mx.stream(mx.cpu):
+        out = ARRAY
+        for _ in range(4):
+            out = mx.softmax(out @ ARRAY, axis=-1)
+        return out
+
+
+def sort(times):
+    for _ in range(times):
+        np.sort(LEFT, axis=None)
+
+
+def spin(lasting):
+    until = time.monotonic() + lasting
+    while time.monotonic() < until:
+        pass
+
+
+def share_out():
+    threads = [threading.Thread(target=sort, args=(4,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def submit():
+{submit}
+
+
+def wait(out):
+{wait}
+
+
+@workload
+def steps() -> Step:
+    """Do what the test says."""
+    return Step(submit, wait, "cpu", tokens=1)
+'''
+INSIDE = "inside `submit`"
+SUBMIT_AHEAD = "Submit the next iteration before you wait"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of step, and what must be said of it."""
+
+    submit: str
+    wait: str = "pass"
+    unknown: str = ""  # words of the reason why its idle time is not known, where it is not
+    least: float = 0.0  # share of idle time, where it is known
+    most: float = 1.0
+    either: bool = False  # whether it may be known, and be next to none, or unknown
+    words: str = ""  # of the finding of `bubbles`
+
+
+KINDS = {
+    "numpy": Kind("return LEFT @ LEFT @ LEFT", unknown=INSIDE),
+    "numpy-on-one-thread": Kind("sort(4)", unknown=INSIDE),
+    "mlx-as-array": Kind("return np.array(lazily())", unknown=INSIDE, most=0.1, either=True),
+    "mlx-evaluated": Kind("mx.eval(lazily())", unknown=INSIDE, most=0.1, either=True),
+    "mlx-lazy": Kind("return lazily()", "mx.eval(out)", most=0.5),
+    "mlx-after-a-pause": Kind(
+        "time.sleep(0.02); return lazily()", "mx.eval(out)", least=0.2, words=SUBMIT_AHEAD
+    ),
+    "mixed": Kind("sort(8); return lazily()", "mx.eval(out)", least=0.1),
+    "threads": Kind("share_out()", unknown=INSIDE, most=0.1, either=True),
+    "file": Kind("return open(mx.__file__, 'rb').read()", unknown=INSIDE),
+    "sleep": Kind("time.sleep(0.003)", unknown=INSIDE),
+    "sleep-while-waiting": Kind("pass", "time.sleep(0.02)", unknown="its process does not do"),
+    "work-while-waiting": Kind("pass", "spin(0.01)", most=0.2),
+}  # fmt: skip
+DERIVED = ("idle_ratio", "idle_after_wait", "host_busy", "host_idle_ratio", "kernel_ceiling")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("kind", KINDS)
+def test_idle_time_is_claimed_where_the_marks_carry_it(
+    kind: str, tmp_path: Path, tracekit: Any
+) -> None:
+    said = KINDS[kind]
+    submit, wait = (f"    {line}" for line in (said.submit, said.wait))
+    (tmp_path / "steps.py").write_text(WORKLOAD.format(submit=submit, wait=wait))
+    run = tmp_path / "run"
+    own = ("--workload", "steps", "--workloads", tmp_path, "--recorder", "host")
+    ran = tracekit("capture", *own, "--repeats", "24", "--warmup", "1", "--output", run)
+    assert ran.code == 0, ran.err
+    result = json.loads((run / "result.json").read_text())
+    metrics = {metric["name"]: metric for metric in result["metrics"]}
+    rules = {check["rule"]: check for check in result["checks"]}
+    ratio, page = metrics["idle_ratio"], readable((run / "report.html").read_text("utf-8"))
+    if ratio["value"] is None:
+        assert said.unknown
+        assert said.unknown in ratio["reason"]
+        assert {name: metrics[name]["value"] for name in DERIVED} == dict.fromkeys(DERIVED)
+        assert rules["bubbles"]["status"] == "abstained"
+        assert "never idle" not in page
+        assert "No idle gaps: the step waits" in (run / "report.html").read_text("utf-8")
+    else:
+        assert said.either or not said.unknown
+        assert said.least <= ratio["value"] <= said.most
+    words = [finding["message"] + finding["advice"] for finding in result["findings"]]
+    assert said.words in " ".join(words)
+    if said.unknown:  # it is told nothing that rests on a division of its steps
+        for surface in (*words, page, ran.out + ran.err):
+            assert SUBMIT_AHEAD not in surface
+            assert "worked longer for the target" not in surface

@@ -1,0 +1,113 @@
+"""Whether a step's work can be told from what handed it over, where no device says when it ran.
+
+A GPU says when it worked. Of work on a CPU, and of a device that only the host looks at, two calls
+are known: `submit`, which is to hand work over, and `wait`, which blocks until it is complete. They
+tell work from preparation only if there is something left to wait for when `submit` returns, and
+if what `wait` waits for is work of the process itself. The CPU time of its threads says so.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import IntervalSet, Times
+from tracekit.analysis.intervals import spans as bounds
+from tracekit.analysis.scope import Device
+from tracekit.base import percent
+from tracekit.workload import IDLE, LEFT, REFERENCE
+
+_UNSURE = 0.05  # of the steps' time, which may be work or not, without a doubt about the rest
+_ASLEEP = 0.05  # of a core, below which a process does nothing while it waits
+
+Nanoseconds = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Handover:
+    """What is known of the time inside `submit`.
+
+    `computing` is the share of the steps' time in which the calling thread computed there, which
+    counts as preparation; 0 where a GPU says itself when it worked.
+    """
+
+    computing: float = 0.0
+
+
+def handover_of(device: Device, steps: pd.DataFrame | None, spans: pd.DataFrame | None) -> Handover:
+    """Return what is known of it; raise Unavailable where work and preparation are not divided."""
+    if not device.on_the_host or steps is None or "submitted" not in steps:
+        return Handover()
+    judged = _judged(steps)
+    whole = int(judged["duration"].sum())
+    if whole == 0:
+        return Handover()
+    on_a_cpu = bool(device.own["channel"].fillna("").str.startswith("CPU").any())
+    unsure = int(_unsure(judged, spans, on_a_cpu=on_a_cpu).sum()) / whole
+    if unsure > _UNSURE:
+        raise Unavailable(
+            f"the step waits inside `submit`, or works there: in {percent(unsure)} of its time "
+            "nothing tells its work from its preparation. Let `submit` hand the work over, and "
+            "`wait` block until it is complete."
+        )
+    left = int((judged["duration"] - judged["submitted"]).sum())
+    awake = _spent(judged, "wait_cpu")
+    if on_a_cpu and awake is not None and left > _UNSURE * whole:
+        busy = int(awake.sum()) / left
+        if busy < _ASLEEP:
+            raise Unavailable(
+                "the step waits for something that its process does not do: while it waited, all "
+                f"of its threads together computed for {percent(busy)} of the time."
+            )
+    caller = _spent(judged, "submit_cpu")
+    return Handover() if caller is None else Handover(int(caller.sum()) / whole)
+
+
+def _judged(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the steps of the steady phase, or all where there are none, that had work to do."""
+    worked = steps
+    if "variant" in steps:
+        worked = steps[steps["variant"].fillna("") != IDLE]
+    worked = worked[worked["submitted"].notna() & worked["duration"].notna()]
+    steady = worked[worked["phase"] == "steady"]
+    judged = worked if steady.empty else steady
+    return judged.sort_values("start", kind="stable")
+
+
+def _unsure(steps: pd.DataFrame, spans: pd.DataFrame | None, *, on_a_cpu: bool) -> Nanoseconds:
+    """Return how much of each step's time inside `submit` may have been work or preparation.
+
+    That for which the workload tells by spans what the host did is neither.
+    """
+    start = steps["start"].to_numpy(dtype=np.int64)
+    submitted = steps["submitted"].to_numpy(dtype=np.int64)
+    whole = steps["duration"].to_numpy(dtype=np.int64)
+    host = _told(spans, start, start + submitted)
+    undivided = whole - submitted < LEFT * (whole - host)
+    caller, others = _spent(steps, "submit_cpu"), _spent(steps, "submit_other_cpu")
+    if caller is None or others is None:
+        return np.where(undivided, submitted - host, 0)
+    held_up = np.maximum(submitted - caller, 0)
+    if on_a_cpu:
+        worked = np.minimum(np.minimum(others, held_up), submitted - host)
+        return np.where(undivided, submitted - host - worked, 0)
+    return np.where(undivided, submitted - host, np.maximum(held_up - host, 0))
+
+
+def _told(spans: pd.DataFrame | None, starts: Times, handed: Times) -> Nanoseconds:
+    """Return how much of each `submit` lies in spans that end before it does; steps in order."""
+    if spans is None or not starts.size:
+        return np.zeros_like(starts)
+    begun, ended = bounds(spans[~spans["name"].isin([IDLE, REFERENCE])])
+    place = np.searchsorted(starts, begun, side="right") - 1
+    inside = (place >= 0) & (ended <= handed[np.maximum(place, 0)])
+    return IntervalSet.of(begun[inside], ended[inside]).within(starts, handed)
+
+
+def _spent(steps: pd.DataFrame, column: str) -> Nanoseconds | None:
+    """Return a column of CPU times; None where a step has none, as in older recordings."""
+    if column not in steps or steps[column].isna().any():
+        return None
+    return steps[column].to_numpy(dtype=np.int64)
