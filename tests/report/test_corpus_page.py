@@ -53,9 +53,12 @@ def test_a_bundle_of_time_profiler_shows_where_samples_lie(corpus: Path, tmp_pat
     result = pipeline.analyze(recording)
     known = {metric.name: metric.value for metric in result.metrics}
     assert known["cpu_time"] == 68_000_000
-    assert known["cpu_utilization"] == pytest.approx(68 / 893.501)
+    life = 893_501_000 - 808_578_624  # it was launched late, as its life cycle tells
+    assert known["target_life"] == life
+    assert known["cpu_utilization"] == pytest.approx(68_000_000 / life)
     page = pipeline.report(recording).read_text("utf-8")
     assert "95.6 % of their weight in main" in page
+    assert "That is 80.1 % of the 84.9 ms of its life" in page
     assert "Initializing - Process Creation" in page
     assert "No work of the target on the device" not in page
 

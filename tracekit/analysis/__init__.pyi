@@ -28,6 +28,7 @@ from .intervals import spans as spans
 from .intervals import steady_window as steady_window
 from .intervals import union as union
 from .iterations import unit as unit
+from .lifetime import lifetime_of as lifetime_of
 from .machine import chip_of as chip_of
 from .machine import readings as readings
 from .metrics import METRICS as METRICS

@@ -24,6 +24,7 @@ from tracekit.analysis.idle.samples import meanwhile_table
 from tracekit.analysis.idle.work import surroundings, timeline_table, work_of
 from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
 from tracekit.analysis.iterations import iterations_table, loop_of, pauses_table
+from tracekit.analysis.lifetime import lifetime_of
 from tracekit.analysis.metrics.roofline import roof_of
 from tracekit.analysis.profile import PROFILES, frames_table
 from tracekit.analysis.residency import wired
@@ -185,6 +186,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "device": device_of,
     "gpu": gpu_of,
     "handover": handover_of,
+    "lifetime": lifetime_of,
     "life": work_of,
     "around": surroundings,
     "timeline": timeline_table,

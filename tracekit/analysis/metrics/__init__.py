@@ -40,6 +40,7 @@ METRICS = {
         machine.host_cpu,
         machine.cpu_time,
         machine.cpu_utilization,
+        machine.target_life,
         device.replay_occupancy,
         machine.memory_peak,
         machine.mlx_memory_peak,

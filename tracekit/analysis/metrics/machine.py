@@ -6,6 +6,7 @@ from tracekit.analysis.handover import Handover
 from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import busy, marked_window
 from tracekit.analysis.iterations import Loop
+from tracekit.analysis.lifetime import Lifetime
 from tracekit.analysis.machine import below_best, monitored
 from tracekit.analysis.profile import sampled_weight
 from tracekit.analysis.result import Better
@@ -18,7 +19,6 @@ from tracekit.analysis.scope import (
     steady_steps,
 )
 from tracekit.analysis.upkeep import allocations, levels, trend, wiring
-from tracekit.base import Provenance
 
 
 @metric("ns")
@@ -187,10 +187,21 @@ def cpu_time(cpu_profile: pd.DataFrame, targets: Targets) -> int:
     return sampled_weight(of_target(cpu_profile, targets))
 
 
+@metric("ns")
+def target_life(lifetime: Lifetime) -> int:
+    """Time of the recording in which the target lived, from the end of its creation on."""
+    if lifetime.created is None:
+        raise Unavailable(
+            "when the target was created is not known, as no table of life cycles "
+            "(life-cycle-period) tells it: `cpu_utilization` is of all that was recorded."
+        )
+    return lifetime.length
+
+
 @metric("ratio")
-def cpu_utilization(cpu_profile: pd.DataFrame, targets: Targets, provenance: Provenance) -> float:
-    """CPU time of the target over the time recorded; above 100 % where several threads ran."""
-    duration = round((provenance.duration or 0) * 1e9)
-    if duration <= 0:
-        raise Unavailable("how long was recorded is not known.")
-    return sampled_weight(of_target(cpu_profile, targets)) / duration
+def cpu_utilization(cpu_profile: pd.DataFrame, targets: Targets, lifetime: Lifetime) -> float:
+    """CPU time of the target over its life; above 100 % where several threads ran.
+
+    That is `target_life`, and the whole time recorded where that is not known.
+    """
+    return sampled_weight(of_target(cpu_profile, targets)) / lifetime.length

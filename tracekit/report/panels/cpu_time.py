@@ -5,8 +5,16 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import PROFILES, Result, flame, functions, sampled_weight
-from tracekit.base import count, duration, percent
+from tracekit.analysis import (
+    PROFILES,
+    Result,
+    Unavailable,
+    flame,
+    functions,
+    lifetime_of,
+    sampled_weight,
+)
+from tracekit.base import Provenance, count, duration, percent
 from tracekit.report.panel import Context, Rows, Tables, of_table, of_target, panel, rows
 
 MOST_ROWS = 25
@@ -14,10 +22,10 @@ LEAST = 0.05
 """Share of the CPU time from which a function is listed that has none of its own."""
 _WIDTH, _ROW = 1_000, 18  # of the flame graph, in units of its own
 _LETTER = 6.6  # width of a letter there
-_AWAKE = 0.5  # share of the recorded time below which a target is said to have slept
+_AWAKE = 0.5  # share of its life below which a target is said to have slept
 
 
-@panel("CPU time", *PROFILES, "threads")
+@panel("CPU time", *PROFILES, "threads", "life_cycles")
 def cpu_time(result: Result, tables: Tables) -> Context | None:
     """Show where the samples of the target's threads lie; None where nothing was sampled."""
     name = next((table for table in PROFILES if not rows(tables, table).absence), None)
@@ -36,7 +44,7 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
         "source": of_table(tables, name),
         "samples": len(samples),
         "weight": in_words(weight),
-        "asleep": _asleep(weight, result.provenance.duration) if name == "cpu_profile" else "",
+        "asleep": _asleep(weight, result.provenance, tables) if name == "cpu_profile" else "",
         "functions": [
             {
                 "function": row["function"],
@@ -55,15 +63,23 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
     }
 
 
-def _asleep(weight: int, recorded: float | None) -> str:
-    """Say how much of the recorded time (s) the target ran, and that it mostly slept."""
-    if not recorded:
+def _asleep(weight: int, provenance: Provenance, tables: Tables) -> str:
+    """Say how much of its life the target ran, and that it mostly slept."""
+    cycles = rows(tables, "life_cycles")
+    try:
+        life = lifetime_of(None if cycles.absence else cycles.frame, provenance.targets, provenance)
+    except Unavailable:
         return ""
-    length = recorded * 1e9
-    share = f"That is {percent(weight / length)} of the {duration(length)} recorded"
-    if weight < _AWAKE * length:
-        return f"{share}: for the rest no thread of the target ran. It waited, or was not started."
+    share = f"That is {percent(weight / life.length)} of the {duration(life.length)}"
+    share += " recorded" if life.created is None else f" of its life ({_left_out(life.created)})"
+    if weight < _AWAKE * life.length:
+        idle = "It waited, or was not started." if life.created is None else "It waited."
+        return f"{share}: for the rest no thread of the target ran. {idle}"
     return f"{share}; more than 100 % where several threads ran at once."
+
+
+def _left_out(created: int) -> str:
+    return f"the {duration(created)} before it was created are left out"
 
 
 def _threads(
