@@ -16,7 +16,7 @@ from tracekit.analysis.result import Finding
 from tracekit.base.errors import ToolError
 from tracekit.lab.msl.emulation import emulation
 from tracekit.run import open as open_run
-from tracekit.workload.journal import Phase, WorkloadReport, fold
+from tracekit.workload.journal import Phase, StepMark, WorkloadReport, fold
 from tracekit.workload.workload import REFERENCE, Span, Step, measured
 
 on_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
@@ -165,6 +165,14 @@ def test_churn_is_found(tracekit: Run, tmp_path: Path) -> None:
     assert report.results["pipelines_made"].value == 2
 
 
+def begun_in_submit(step: StepMark, slept: list[Span]) -> int:
+    """Return for how long a step may have worked before it was handed over."""
+    host = step.told(slept)
+    if step.is_undivided(host):
+        return step.submitted - step.start - host
+    return step.worked_in_submit(host)
+
+
 @on_cpu
 @pytest.mark.processes
 def test_bubbles_are_found_as_large_as_they_are(tracekit: Run, tmp_path: Path) -> None:
@@ -173,9 +181,9 @@ def test_bubbles_are_found_as_large_as_they_are(tracekit: Run, tmp_path: Path) -
     steps = [step for step in report.steps if step.phase == "steady"]
     lasted = steady.end - steady.start
     slept = own_spans(report, steady)
-    # MLX's CPU backend begins while it is being handed work, and holds up the host meanwhile.
-    worked = sum(step.worked_in_submit(step.told(slept)) for step in steps)
-    worked += sum(step.completed - step.submitted for step in steps)
+    # MLX's CPU backend begins while it is being handed work, and holds up the host meanwhile; on a
+    # busy machine it may be through by then.
+    worked = sum(step.completed - step.submitted + begun_in_submit(step, slept) for step in steps)
     within = [span for span in report.spans if steady.start <= span.start < steady.end]
     worked += sum(span.end - span.start for span in within if span.name == REFERENCE)
     truth = 1 - worked / lasted
