@@ -11,7 +11,6 @@ from bundle_writer.encoding import Encoder
 from bundle_writer.keyed import Archived, archive, by_number
 from bundle_writer.symbols import Image, signature
 
-_SHORT = 16
 _KINDS = {"all-processes": 0, "launched": 1, "attached": 2}
 DEVICE = "12345678-ABCD-4321-9876-1234567890AB"
 _MACH_START = 1_000_000_000
@@ -73,10 +72,7 @@ def _run(info: RunInfo, encoder: Encoder) -> dict[str, Any]:
 
 
 def _process(pid: int, name: str, path: str | None) -> dict[str, Any]:
-    # A name is the end of a path, or else is cut.
-    place = name if len(name) <= _SHORT else f"/{name}"
-    if path and path.rpartition("/")[2] == name:
-        place = path
+    place = path if path and path.rpartition("/")[2] == name else name
     return {"_pid": pid, "_execname": place, "displayName": name}
 
 

@@ -74,7 +74,6 @@ class Document:
 UNKNOWN = "Unknown"
 MAIN_THREAD = "Main Thread"
 PROCESSES, THREADS = "processDatas", "threadsByTID"
-_SHORT = 16
 _LONGEST = 1024  # letters of any name: it is repeated in the texts of all that have it
 _KINDS = {1: "E Core", 2: "P Core"}
 _LESS = (
@@ -129,8 +128,12 @@ class Names:
 
 
 def short_name(execname: str) -> str:
-    """Return the name of a process that cells show: of a path the last part, else 16 letters."""
-    return execname.rpartition("/")[2][:_LONGEST] if "/" in execname else execname[:_SHORT]
+    """Return the name of a process that cells show: of a path the last part, else all of it.
+
+    The kernel knows 16 letters of a process's name, and so mostly stands what a document has. Where
+    it has more, exports show more.
+    """
+    return execname.rpartition("/")[2][:_LONGEST]
 
 
 def gather_names(run: "BundleRun") -> Names:

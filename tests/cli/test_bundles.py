@@ -1,0 +1,80 @@
+"""Bundles through the command line: names as Apple shows them, files that are refused."""
+
+import signal
+import zlib
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundle_writer import Process
+from bundle_writer.examples import small_bundle
+from command_line import assert_error
+from every_command import signalled
+from small_bundle import documented, intervals, process
+
+
+@contextmanager
+def files_opened() -> Generator[Counter[str]]:
+    """Count the files that are opened meanwhile, by their paths."""
+    opened = Counter[str]()
+
+    def note(event: str, name: str) -> bool:
+        opened[name] += event == "open"
+        return False
+
+    with signalled(signal.SIGINT, note):
+        yield opened
+
+
+SIMULATOR = "com.apple.CoreSimulator.CoreSimulatorService"
+
+
+def test_a_process_without_a_path_has_its_whole_name(tracekit: Any, tmp_path: Path) -> None:
+    table = intervals((0, 10, Process(6723, SIMULATOR)))
+    run = {"startTime": 5, "processDatas": [process(6723, SIMULATOR, "CoreSimulatorService")]}
+    bundle = documented(tmp_path, run, tables=[table]).path
+    ran = tracekit("tables", bundle, "gpu_intervals")
+    assert f"\t{SIMULATOR}\t" in ran.out, ran.out
+    ran = tracekit("query", "select process from gpu_intervals", bundle, "--format", "csv")
+    assert ran.out.split() == ["process", SIMULATOR]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("strings", bytes(1 << 27)),
+        ("strings", b"no property list"),
+        ("EngineeringTypes.etypes", b"no property list"),
+        ("arrayUniquer/integeruniquer.data", b"no arrays"),
+        ("typedArrayUniquer/integeruniquer.index", b"no index"),
+    ],
+    ids=["too many texts", "no texts", "no types", "no arrays", "no index"],
+)
+def test_what_all_tables_share_is_refused_once(
+    tracekit: Any, tmp_path: Path, name: str, content: bytes
+) -> None:
+    bundle = small_bundle(tmp_path / "b.trace")
+    file = bundle / "corespace/run1/core/uniquing" / name
+    file.write_bytes(zlib.compress(content))
+    with files_opened() as opened:
+        ran = tracekit("convert", bundle, tmp_path / "out", "--to", "csv")
+    assert_error(ran, 3, name, "All other tables were written.")
+    assert opened[str(file)] == 1, "each table that needs it had it inflated again"
+
+
+def test_a_damaged_table_is_read_once_for_all_that_is_made_of_it(
+    tracekit: Any, tmp_path: Path
+) -> None:
+    bundle = small_bundle(tmp_path / "b.trace")
+    file = bundle / "corespace/run1/core/stores/indexed-store-0/bulkstore"
+    file.write_bytes(file.read_bytes()[:-1])
+    assert tracekit("import", bundle, "--output", tmp_path / "run").code == 0
+    with files_opened() as opened:
+        ran = tracekit("analyze", tmp_path / "run")
+    assert "bulkstore cannot be inflated" in ran.out, ran.err
+    # Once for its rows, once for the digest that names what is kept of it.
+    assert opened[str(tmp_path / "run/recording.trace" / file.relative_to(bundle))] == 2
