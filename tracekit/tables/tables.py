@@ -33,6 +33,7 @@ class MissingTableError(TracekitError, KeyError):
         return self.message
 
 
+_Key = tuple[TableRef, str, int | None, int | None]  # an export, its schema, run and table
 _COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3  # noqa: PLR2004  # a version
 
 
@@ -70,7 +71,8 @@ class Tables(Mapping[str, pd.DataFrame]):
         self._cache = cache
         self._every = index(exports)
         self._index, self.run, self.of_runs = of_one_run(self._every, exports, only)
-        self._flat: dict[tuple[TableRef, str, int | None, int | None], Kept | Flat] = {}
+        self._flat: dict[_Key, Kept | Flat] = {}
+        self._refused: dict[_Key, InputError] = {}
         self._tables: dict[str, pd.DataFrame] = {}
         found = self._index
         left_out = (f"{path.name} is left out: {refusal(path).message}" for path in found.strange)
@@ -153,11 +155,22 @@ class Tables(Mapping[str, pd.DataFrame]):
         listed = self.exported(schema, choice)
         place = kept_as(listed, self._every.tables[schema])
         key = (listed.ref, schema, place.run, place.table)
+        if key in self._refused:
+            raise self._refused[key].with_traceback(None)
         if key not in self._flat:
-            self._flat[key] = kept_or_read(self._cache, listed.ref, schema, place, self.toc)
+            self._flat[key] = self._first_read(key, listed, place)
             said = self._flat[key].notes.said
             self._read |= dict.fromkeys((*said, *self._others(listed, choice)))
         return self._flat[key]
+
+    def _first_read(self, key: _Key, listed: Listed, place: Choice) -> Kept | Flat:
+        """Read an export; what cannot be read is not tried again for each table made of it."""
+        try:
+            return kept_or_read(self._cache, listed.ref, listed.schema, place, self.toc)
+        except InputError as error:
+            # Not the error itself, whose traceback would keep what was read until then.
+            self._refused[key] = type(error)(error.message, error.hint)
+            raise
 
     def exported(self, schema: str, choice: Choice = OPEN) -> Listed:
         """Return where the one table of a schema is that is meant; raise as `table` does."""

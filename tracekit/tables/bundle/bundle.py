@@ -21,7 +21,14 @@ from tracekit.tables.bundle.container.store import (
     table_list,
 )
 from tracekit.tables.bundle.container.uniquer import Arrays
-from tracekit.tables.bundle.errors import WAY_OUT, ArchiveError, BundleError, called, unknown
+from tracekit.tables.bundle.errors import (
+    WAY_OUT,
+    ArchiveError,
+    BundleError,
+    ReadOnce,
+    called,
+    unknown,
+)
 from tracekit.tables.bundle.names import Document, Names, gather_names
 
 _LARGEST = 1 << 30
@@ -43,7 +50,7 @@ class BundleRun:
         self.typed_arrays = Arrays(files, f"{uniquing}/typedArrayUniquer")
         self._uniquing = uniquing
 
-    @cached_property
+    @ReadOnce
     def tables(self) -> tuple[Store | Unreadable, ...]:
         """All tables, in the order of the numbers of their stores, those that are missing too."""
         folder = f"{run_folder(self.number)}/stores"
@@ -79,7 +86,7 @@ class BundleRun:
             for number in unlisted
         )
 
-    @cached_property
+    @ReadOnce
     def strings(self) -> Sequence[str]:
         """The texts that cells name by number; raise BundleError if they are damaged."""
         name = f"{self._uniquing}/strings"
@@ -94,7 +101,7 @@ class BundleRun:
         """The names of processes, threads and cores."""
         return gather_names(self)
 
-    @cached_property
+    @ReadOnce
     def types(self) -> Sequence[str]:
         """The types that parts of labels name by number, without "TypeID"."""
         name = f"{self._uniquing}/EngineeringTypes.etypes"

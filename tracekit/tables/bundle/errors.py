@@ -1,8 +1,12 @@
 """Why a bundle, or one of its tables, is not read; what a bundle is called in a sentence."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from tracekit.base import InputError
+
+_Value = TypeVar("_Value")
 
 
 def called(bundle: Path) -> str:
@@ -29,6 +33,34 @@ class ArchiveError(ValueError):
 
     Its words are the end of a sentence. Who knows the file makes a BundleError or a remark of it.
     """
+
+
+class ReadOnce(Generic[_Value]):
+    """A property that is read once, be it that a BundleError comes of it.
+
+    Every table asks for the same texts and arrays of its run. What takes seconds to be refused is
+    not tried again for each of them; the same error is raised.
+    """
+
+    def __init__(self, read: Callable[[Any], _Value]) -> None:
+        self._read = read
+        self.__doc__ = read.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, thing: Any, owner: type | None = None) -> _Value:
+        refusals = vars(thing).setdefault("_refusals", dict[str, BundleError]())
+        if self._name in refusals:
+            raise refusals[self._name].with_traceback(None)
+        try:
+            value = self._read(thing)
+        except BundleError as error:
+            # Not the error itself, whose traceback would keep what was read until then.
+            refusals[self._name] = type(error)(error.message, error.hint)
+            raise
+        vars(thing)[self._name] = value  # found before this descriptor from now on
+        return value
 
 
 def unknown(bundle: Path, why: str) -> UnknownBundleError:

@@ -8,14 +8,13 @@ of a block there may be padding, so only the index tells where an array begins.
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.errors import ArchiveError
+from tracekit.tables.bundle.errors import ArchiveError, ReadOnce
 
 NOTHING = -1
 _MAGIC = struct.pack("<3I", 0x01234567, 0x000A337E, 1)
@@ -85,7 +84,7 @@ class Arrays:
         low, high = words.take(places), words.take(places + 1)
         return Ragged(offsets, low.astype(np.uint64) | (high.astype(np.uint64) << np.uint64(32)))
 
-    @cached_property
+    @ReadOnce
     def _parts(self) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
         """Return the data as 32-bit words; where each array starts in them; where it must end."""
         index = f"{self._folder}/{_INDEX}"
