@@ -38,6 +38,7 @@ from tracekit.tables import (
     needed_schemas,
     own,
     read_toc,
+    rows_of,
 )
 from tracekit.workload import Plan, check, claimed, kept_unless_misused, require_place
 
@@ -114,7 +115,8 @@ def analyze(
         result = judge(tables, provenance, settings)
         warnings = tuple(dict.fromkeys((*provenance.warnings, *tables.warnings)))
         stages = {**provenance.stages, "analyze": Stage("done", now())}
-        result = replace(result, provenance=replace(provenance, warnings=warnings, stages=stages))
+        provenance = replace(provenance, warnings=warnings, stages=stages)
+        result = replace(result, provenance=provenance, losses=rows_of(tables.losses))
         if redacted:
             result = redact_result(result, redaction_of(recording))
         save(recording.result_file, result)

@@ -12,7 +12,7 @@ from tracekit.base.errors import InputError
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.bundle.run_info import issues_of, remarks_of, toc_of
+from tracekit.tables.bundle.run_info import issues_of, losses_of, toc_of
 from tracekit.tables.bundle_xml import UnwritableError, write_table
 from tracekit.tables.layout import Layout
 from tracekit.tables.toc import Toc
@@ -78,8 +78,8 @@ def told(path: Path, only: Sequence[Key] | None = None, *, xml: bool = True) -> 
     """
     try:
         bundle = Bundle(path)
-        said = [*remarks_of(bundle)]
-        issues = [one for run in bundle.runs for one in issues_of(bundle, run)]
+        said = [*map(str, losses_of(bundle))]
+        issues = [str(one) for run in bundle.runs for one in issues_of(bundle, run)]
         toc = toc_of(bundle)
         pairs = [
             (run, table)
@@ -115,7 +115,7 @@ def _table(run: BundleRun, store: Store) -> tuple[tuple[pa.Table, pa.Table], tup
     for piece in reader.pieces():
         layout = layout or Layout(piece)
         parts.append(layout.take(piece))
-        notes = tuple(str(note) for note in piece.notes)
+        notes = tuple(str(note) for note in piece.losses)
     return (pa.concat_tables(parts), reader.symbols().frames), notes
 
 

@@ -154,7 +154,7 @@ def _flats_differ(path: Path) -> str:
     if isinstance(fast, str) or isinstance(exact, str):
         return "" if fast == exact else f"{fast!r} and {exact!r}"
     if fast.notes != exact.notes:
-        return f"words: {fast.notes.said} and {exact.notes.said}"
+        return f"words: {fast.notes.losses} and {exact.notes.losses}"
     if list(fast.frame) != list(exact.frame):
         return f"columns: {list(fast.frame)} and {list(exact.frame)}"
     for name in fast.frame:

@@ -9,7 +9,7 @@ import pytest
 from analysed import TARGETS, intervals, named, phases, row_of_steps
 from tracekit.analysis import given
 from tracekit.analysis.analyze import analyze, used_tables
-from tracekit.analysis.given import GIVEN, Given, recorded_tables, remarks_table, settings_table
+from tracekit.analysis.given import GIVEN, Given, losses_of_used, recorded_tables, settings_table
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable, absence, inject, thresholds
 from tracekit.analysis.result import Status
 from tracekit.analysis.rule import Severity
@@ -146,31 +146,31 @@ def export(folder: Path, schema: str, columns: str, rows: str, end: str = "") ->
     )
 
 
-def test_used_tables_are_read_for_their_remarks(tmp_path: Path) -> None:
+def test_used_tables_are_read_for_their_losses(tmp_path: Path) -> None:
     row = '<row><start-time id="1">1</start-time><duration id="2">2</duration><name id="3">a</name>'
     columns = "start:start-time duration:duration state:name mood:name"
     rows = f'{row}<name id="4">b</name></row><row><start-time id="9">'
     export(tmp_path, "metal-gpu-state-intervals", columns, rows)
     export(tmp_path, "metal-gpu-intervals", "start:start-time", "", "</node></trace-query-result>")
     tables = Tables(tmp_path, frozenset())
-    found = remarks_table(tables, {"gpu_states", "gpu_intervals", "steps"})
-    listed = set(zip(found["flaw"], found["table"], strict=True))
+    found = losses_of_used(tables, {"gpu_states", "gpu_intervals", "steps"})
+    listed = set(zip(found["flaw"], found["table"].fillna(""), strict=True))
     assert {("damaged", ""), ("unknown", "gpu_states"), ("lacking", "gpu_states")} <= listed
     assert ("unreadable", "gpu_intervals") in listed
     lacking = found[(found["flaw"] == "lacking") & (found["table"] == "gpu_states")]
-    assert lacking["columns"].tolist() == ["label, num-events, gpu"]
+    assert lacking["column"].tolist() == ["label, num-events, gpu"]
 
 
-def test_remarks_are_given_once_and_only_of_exports(tmp_path: Path) -> None:
+def test_losses_are_given_once_and_only_of_exports(tmp_path: Path) -> None:
     given = Given(Tables(tmp_path, frozenset()), Provenance(), used={"gpu_states"})
-    for name in ("remarks", "settings"):
+    for name in ("losses", "settings"):
         assert given[name].empty
         assert given[name] is given[name]
         with pytest.raises(KeyError):
             Given({}, Provenance())[name]
     (tmp_path / "a.xml").write_text(f"{PROLOG}<node><schema name='metal-gpu-intervals'>")
-    found = remarks_table(Tables(tmp_path, frozenset()), {"gpu_intervals"})
-    assert found[["flaw", "table"]].to_numpy().tolist() == [["damaged", "gpu_intervals"]]
+    found = losses_of_used(Tables(tmp_path, frozenset()), {"gpu_intervals"})
+    assert found[["flaw", "schema"]].to_numpy().tolist() == [["damaged", "metal-gpu-intervals"]]
 
 
 TOC = (

@@ -62,7 +62,7 @@ def test_what_all_tables_share_is_refused_once(
     file.write_bytes(zlib.compress(content))
     with files_opened() as opened:
         ran = tracekit("convert", bundle, tmp_path / "out", "--to", "csv")
-    assert_error(ran, 3, name, "All other tables were written.")
+    assert_error(ran, 3, name)
     assert opened[str(file)] == 1, "each table that needs it had it inflated again"
 
 

@@ -77,7 +77,7 @@ def test_convert_writes_the_rows_before_damage_and_fails(
     text = intervals_xml([(0, 10, 1, "a"), (20, 10, 1, "a"), (40, 10, 1, "a")])
     (tmp_path / "cut.xml").write_text(text[: text.rindex("<row>") + 30])
     ran = tracekit("convert", tmp_path / "cut.xml", tmp_path / "out.csv")
-    assert_error(ran, 3, "cut.xml", "The rows before the damage were written.")
+    assert_error(ran, 3, "cut.xml")
     assert pd.read_csv(tmp_path / "out.csv")["start"].tolist() == [0, 20]
 
 
@@ -156,7 +156,7 @@ def test_tables_of_a_bundle_are_read(bundle: Path, tmp_path: Path, tracekit: Any
     assert pd.read_parquet(file)["time"].tolist() == [7, 8]
     (bundle / f"{STORE}-1/bulkstore").write_bytes(b"nonsense")
     listed = tracekit("tables", bundle)
-    assert listed.code == 0
+    assert listed.code == 3
     assert "not available" in listed.out
     assert "bulkstore" in listed.out
 
@@ -202,7 +202,7 @@ def test_missing_parts_of_a_bundle_are_said(tracekit: Any, bundle: Path, tmp_pat
         assert_error(ran, 3, "indexed-store-0 is missing")
         assert list((tmp_path / command).glob("metal-gpu-intervals.*"))
     listed = tracekit("tables", bundle)
-    assert listed.code == 0
+    assert listed.code == 3
     assert "tick (store 0) of run 1 is left out" in listed.err
     (bundle / "corespace/run1/core/table-manager/tables.plist").unlink()
     assert "could not be checked" in said(tracekit("tables", bundle))

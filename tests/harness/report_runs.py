@@ -239,7 +239,7 @@ def paced_run() -> Run:
     settings = {"instrument": ["GPU"], "setting": ["Counter Set: Performance Limiters"]}
     tables["settings"] = pd.DataFrame(settings, dtype="string")
     said = {"text": ["It is cut.", "It is cut.", None]}
-    tables["remarks"] = pd.DataFrame(said, dtype="string")
+    tables["losses"] = pd.DataFrame(said, dtype="string")
     return Run(Result(provenance, metrics, findings, checks), tables)
 
 

@@ -435,9 +435,9 @@ def test_a_counter_set_that_is_not_named_or_not_on_is_told_from_one_that_is() ->
     assert counter_set(xctrace, {}).startswith("not known, because no table of contents")
 
 
-def test_what_a_warning_says_already_is_no_remark() -> None:
+def test_what_a_warning_says_already_is_no_loss() -> None:
     known = Capabilities(Identity(chip="Apple M1"), "2026-11-20T10:15:03+00:00")
     provenance = Provenance(warnings=("It is cut.",), capabilities=known)
     context = health.context(paced_run().having(provenance=provenance).result, paced_run().tables)
-    assert (context["remarks"], context["capabilities"]) == ([], known)
-    assert health.context(paced_run().result, paced_run().tables)["remarks"] == ["It is cut."]
+    assert (context["losses"], context["capabilities"]) == ([], known)
+    assert health.context(paced_run().result, paced_run().tables)["losses"] == ["It is cut."]

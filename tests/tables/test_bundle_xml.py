@@ -26,6 +26,7 @@ from tracekit.tables.bundle_xml import (
 )
 from tracekit.tables.direct import Stored
 from tracekit.tables.flat import ReaderName, read_flat
+from tracekit.tables.losses import sentences
 from tracekit.tables.toc import read_toc
 
 START = Col("start", "Start", "XRStartTimeTypeID", TIME)
@@ -87,7 +88,7 @@ def test_values_of_all_types_are_written_as_instruments_writes_them(tmp_path: Pa
 def test_columns_that_are_not_surely_read_are_named_for_each_table(tmp_path: Path) -> None:
     tables = [TABLE, replace(TABLE, schema="more-types")]
     done = exported(write_bundle(tmp_path / "x.trace", tables, with_document=True))
-    [said] = done.warnings
+    [said] = sentences(done.losses)
     assert said.endswith("many-types (value, fps, events), more-types (value, fps, events).")
 
 
@@ -127,13 +128,14 @@ def test_a_damaged_table_is_left_out_by_name_and_the_others_are_written(tmp_path
     (bundle / "corespace/run1/core/stores/indexed-store-0/bulkstore").write_bytes(b"x\x9c\0")
     done = exported(bundle)
     assert names(done) == ["toc.xml", "metal-gpu-intervals.xml"]
-    (damage,) = done.damage
-    assert damage.startswith("The table tick is not written: x.trace: corespace/run1/")
+    (damage,) = done.losses
+    assert damage.text.startswith("The table tick is not written: x.trace: corespace/run1/")
 
 
 def test_no_table_is_written_outside_of_the_folder(tmp_path: Path) -> None:
     done = exported(write_bundle(tmp_path / "x.trace", [Table("../evil", [START], [(1,)])]))
-    assert done.warnings == ("The table ../evil is not written: its name can be no file's.",)
+    (loss,) = done.losses
+    assert loss.text == "The table ../evil is not written: its name can be no file's."
     assert names(done) == ["toc.xml"]
     assert not (tmp_path / "evil.xml").exists()
 

@@ -3,6 +3,7 @@
 Of exports that were removed, what was kept of them stands for them, and nothing is made up.
 """
 
+import json
 import os
 import shutil
 import time
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 import pytest
 
@@ -20,11 +22,12 @@ from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
 from tracekit.tables import place as stamps
 from tracekit.tables.bundle.errors import BundleError
-from tracekit.tables.cache import READER_VERSION, Kept, kept_or_read, to_put_away
+from tracekit.tables.cache import READER_VERSION, Kept, Note, kept_or_read, to_put_away
 from tracekit.tables.convert import convert, symbol_files
 from tracekit.tables.direct import Stored, TableRef
 from tracekit.tables.exports import PRUNED_NOTE, Header, PutAway, index, note_put_away, put_away
 from tracekit.tables.flat import Flat, read_flat
+from tracekit.tables.losses import Flaw
 from tracekit.tables.place import Choice
 from tracekit.tables.tables import Tables
 
@@ -216,10 +219,10 @@ def test_a_folder_that_cannot_be_written_is_no_error(table: Path, tmp_path: Path
 def test_what_the_reader_said_is_kept(table: Path, cache: Path) -> None:
     text = table.read_text().replace(">5</uint64>", ">five</uint64>")
     table.write_text(text.rpartition("</node>")[0])
-    said = read_flat(table).notes.said
+    said = read_flat(table).notes.losses
     assert len(said) == 2
     for _ in range(2):
-        assert taken(cache, table).notes.said == said
+        assert taken(cache, table).notes.losses == said
 
 
 def test_an_export_that_changes_meanwhile_is_not_kept(
@@ -349,7 +352,7 @@ def test_a_table_of_a_removed_export_is_read_as_before(
     tables = Tables(tmp_path, cache=cache)
     assert tables.schemas == ("samples",)
     pd.testing.assert_frame_equal(tables.flat("samples").part(), before)
-    assert tables.remarks == ()
+    assert [loss.flaw for loss in tables.losses] == [Flaw.NOTED]  # no table is made of it
 
 
 def test_several_removed_tables_of_one_schema_stay_apart(
@@ -412,3 +415,17 @@ def test_what_was_kept_and_is_no_more_is_told(
     file.unlink()
     with pytest.raises(InputError, match="was pruned on 2026-11-22, and"):
         Tables(tmp_path, cache=cache).flat("samples")
+
+
+def test_what_an_older_reader_wrote_down_is_a_loss_too() -> None:
+    unsure = {"evidence": "never compared with an export", "schema": "tick", "columns": ["a"]}
+    old = {"export": None, "file": None, "digest": "0", "symbols": [], "damage": ["It is cut."]}
+    old |= {"drift": ["It drifted."], "remarks": ["It is old.", unsure | {"bundle": "x.trace"}]}
+    note = msgspec.json.decode(json.dumps(old), type=Note)
+    assert [loss.flaw for loss in note.every_loss] == [
+        *(Flaw.DAMAGED, Flaw.CHANGED, Flaw.NOTED, Flaw.UNSURE)
+    ]
+    inferred = "read by an encoding that was never compared with an export"
+    assert [*map(str, note.every_loss)] == [
+        *("It is cut.", "It drifted.", "It is old.", f"x.trace: tick: {inferred}: a.")
+    ]

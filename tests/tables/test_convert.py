@@ -16,6 +16,7 @@ from tracekit.base.files import replacing
 from tracekit.tables.convert import Stream, convert, symbol_files, unbundle, write_table
 from tracekit.tables.flat import read_flat
 from tracekit.tables.layout import Layout
+from tracekit.tables.losses import collecting
 from tracekit.tables.place import Choice
 from tracekit.tables.toc import Toc, TocRun, TocTable
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
@@ -89,7 +90,7 @@ def test_of_several_runs_each_has_a_folder(tmp_path: Path) -> None:
     runs = {number: Run(own, Encoder()) for number, own in tables.items()}
     bundle = write_runs(tmp_path / "x.trace", runs)
     done = unbundle(bundle, tmp_path / "out", ".parquet", lambda _: None)
-    assert [file.relative_to(tmp_path / "out").as_posix() for file in done.files] == [
+    assert [file.relative_to(tmp_path / "out").as_posix() for file in done] == [
         f"run{run}/{schema}.parquet" for run in (1, 3) for schema in ("tick", "metal-gpu-intervals")
     ]
     assert pd.read_parquet(tmp_path / "out/run3/tick.parquet")["time"].tolist() == [3]
@@ -103,12 +104,13 @@ def test_what_is_damaged_is_named_and_the_rest_written(tmp_path: Path) -> None:
         stores = bundle / "corespace/run1/core/stores"
         (stores / f"indexed-store-{number}" / name).write_bytes(b"nonsense")
     told: list[str] = []
-    written = unbundle(bundle, tmp_path / "out", ".parquet", told.append)
+    with collecting() as ledger:
+        written = unbundle(bundle, tmp_path / "out", ".parquet", told.append)
     assert names(tmp_path / "out") == ["tick-3.parquet"]
-    assert written.files == (tmp_path / "out" / "tick-3.parquet",)
+    assert written == (tmp_path / "out" / "tick-3.parquet",)
     assert told == ["writing tick"] * 2
-    for lost, name in zip(written.lost, ("spec.plist", "schema.xml", "bulkstore"), strict=True):
-        assert name in lost
+    for loss, name in zip(ledger.costs, ("spec.plist", "schema.xml", "bulkstore"), strict=True):
+        assert name in loss.text
 
 
 def test_a_schema_cannot_name_another_folder(tmp_path: Path) -> None:
@@ -124,8 +126,10 @@ def test_tables_are_written_in_the_order_of_the_toc_and_what_was_not_checked_is_
     tables = [replace(ticks([1]), schema=name) for name in schemas]
     bundle = write_bundle(tmp_path / "x.trace", tables)
     (bundle / "corespace/run1/core/table-manager/tables.plist").unlink()
-    done = unbundle(bundle, tmp_path / "out", ".csv", told.append)
-    assert "Whether tables of run 1 are missing could not be checked" in done.said[0]
+    with collecting() as ledger:
+        unbundle(bundle, tmp_path / "out", ".csv", told.append)
+    [loss] = ledger.losses
+    assert "Whether tables of run 1 are missing could not be checked" in loss.text
     assert told == [f"writing {schema}" for schema in schemas]
 
 

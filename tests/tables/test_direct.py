@@ -10,10 +10,10 @@ from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
 from tracekit.tables.cache import stored_to_put_away
 from tracekit.tables.direct import DIRECT_NOTE, Direct, Listed, Stored, direct, note_direct
-from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import index
+from tracekit.tables.losses import Flaw
 from tracekit.tables.place import Choice
-from tracekit.tables.tables import Tables, leave_in_place, said_of_run, tables_of_bundle
+from tracekit.tables.tables import Tables, leave_in_place, losses_of_run, tables_of_bundle
 
 Xml = Callable[..., str]
 GPU = "metal-gpu-intervals"
@@ -108,7 +108,7 @@ def test_of_each_run_its_own_is_said_and_a_bundle_elsewhere_is_found_from_anywhe
     old = RunInfo(instruments_version="")
     first = Run([ticks([5])], info=old, issues=(Issue("a"), Issue("b")))
     bundle = write_runs(tmp_path / "two.trace", {1: first, 3: Run([ticks([6])], issues=())})
-    assert [len(said_of_run(bundle, number)) for number in (1, 3)] == [3, 0]
+    assert [len(losses_of_run(bundle, number)) for number in (1, 3)] == [3, 0]
     said = [tables_of_bundle(bundle, Choice(run)).warnings for run in (1, 3)]
     assert ["not verified" in " ".join(warnings) for warnings in said] == [True, False]
     monkeypatch.chdir(tmp_path)
@@ -124,7 +124,7 @@ def test_a_bundle_that_is_gone_is_said(exports: Path) -> None:
     [said] = raw.warnings
     assert said.startswith("Tables of recording.trace are not read: ")
     assert stored_to_put_away(exports, exports.parent / "kept", "") == ([], said)
-    assert [remark.flaw for remark in raw.remarks] == [Flaw.UNREADABLE]
+    assert [loss.flaw for loss in raw.losses] == [Flaw.DAMAGED]
 
 
 def test_a_table_that_cannot_be_read_is_not_empty(exports: Path) -> None:

@@ -128,7 +128,7 @@ def test_the_only_table_with_rows_is_taken_and_empty_ones_beside_it_are_named(
         said = "export.xml: of the tables of info, run 1 table {} has no rows and is left out."
         assert [str(warning.message) for warning in caught] == [*map(said.format, others)]
         assert frame["n"].tolist() == [value]
-    assert read_flat(document(*tables(node, "info", "info", rows=(0, 0)))).notes.said == ()
+    assert read_flat(document(*tables(node, "info", "info", rows=(0, 0)))).notes.losses == ()
 
 
 def test_an_empty_answer_is_not_taken_for_success(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables.joins import Joined, first_with_rows, made, match
+from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.schema import Column, Kind, Schema
 from tracekit.tables.schemas import SCHEMAS
 
@@ -97,16 +98,18 @@ def test_a_join_does_without_what_cannot_be_read_and_says_so() -> None:
 
     start, *_, clock = SCHEMAS["steps"].columns
     things = Schema("things", "Things.", (), (start, Column("n", "", Kind.INTEGER, "n"), clock))
-    frame, warnings = made(things, join, Shelf())
+    frame, losses = made(things, join, Shelf())
     assert frame["n"].isna().tolist() == [True, True]
-    assert warnings == ["things does without more: more.xml is no export.", "things: it is so"]
+    without = "things does without more: more.xml is no export."
+    assert [*map(str, losses)] == [without, "things: it is so"]
 
 
-def rows(count: int, *warnings: str) -> Callable[[], tuple[pd.DataFrame, list[str]]]:
-    return lambda: (pd.DataFrame({"/".join(warnings): range(count)}), list(warnings))
+def rows(count: int, *texts: str) -> Callable[[], tuple[pd.DataFrame, list[Loss]]]:
+    losses = [Loss(Flaw.NOTED, text) for text in texts]
+    return lambda: (pd.DataFrame({"/".join(texts): range(count)}), losses)
 
 
-def broken() -> tuple[pd.DataFrame, list[str]]:
+def broken() -> tuple[pd.DataFrame, list[Loss]]:
     raise InputError("a.xml is no export.")
 
 
@@ -117,8 +120,8 @@ def test_the_first_way_that_gives_rows_counts() -> None:
         ([broken, rows(1)], 1, "", ["t: a.xml is no export."]),
         ([rows(0), broken], 0, "", ["t: a.xml is no export."]),
     ):
-        frame, warnings = first_with_rows("t", ways)
-        assert (len(frame), [*frame], warnings) == (count, [name], said)
+        frame, losses = first_with_rows("t", ways)
+        assert (len(frame), [*frame], [*map(str, losses)]) == (count, [name], said)
 
 
 def test_a_way_that_fails_is_an_error_if_there_is_no_other() -> None:

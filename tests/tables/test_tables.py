@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError, TracekitError
-from tracekit.tables.drift import Flaw, Remark
+from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.place import Choice
 from tracekit.tables.tables import MissingTableError, Tables
 from tracekit.tables.toc import Toc, TocRun, toc_text
@@ -59,8 +59,8 @@ def both(states: Path, export: Export) -> Path:
 def test_tables_are_a_mapping_of_what_is_there(both: Path) -> None:
     tables = Tables(both, frozenset({7}))
     assert isinstance(tables, Mapping)
-    assert list(tables) == ["command_buffers", "gpu_intervals", "gpu_states", "gpu_jobs"]
-    assert len(tables) == 4
+    assert list(tables) == ["command_buffers", "gpu_intervals", "gpu_states", "gpu_jobs", "losses"]
+    assert len(tables) == 5
     there = [name for name in ("gpu_states", "gpu_counters", STATES, 7) if name in tables]
     assert there == ["gpu_states"]
     assert tables.get("gpu_counters") is None
@@ -126,8 +126,8 @@ def test_readers_are_heard(states: Path, export: Export) -> None:
     empty = states.with_name("empty.xml")
     empty.touch()
     tables = Tables(states.parent, frozenset())
-    assert tables.remarks == (Remark(Flaw.DAMAGED, "", "", (), "empty.xml is empty."),)
-    first = f"empty.xml is left out: {empty} is empty."
+    first = "empty.xml is empty."
+    assert tables.losses[0] == Loss(Flaw.DAMAGED, first)
     unknown = "Exports that tracekit has no table for: odd"
     assert [text.partition(";")[0] for text in tables.warnings] == [first, unknown]
     assert tables.raw("odd")["n"].tolist() == ["x"]
@@ -137,9 +137,10 @@ def test_readers_are_heard(states: Path, export: Export) -> None:
     _, _, damaged, _, unknown = tables.warnings
     assert damaged.startswith(f"{STATES}.xml: {STATES} is damaged after row 1: ")
     assert unknown == "host-intervals: columns that tracekit does not know: odd"
-    assert [(remark.flaw, remark.table, remark.columns) for remark in tables.remarks[1:]] == [
+    assert [(loss.flaw, loss.table, loss.columns) for loss in tables.losses[1:]] == [
         (Flaw.CHANGED, "", ()),
         (Flaw.DAMAGED, "", ()),
+        (Flaw.NOTED, "", ()),
         (Flaw.UNKNOWN, "gpu_intervals", ("odd",)),
     ]
 
@@ -150,9 +151,12 @@ def test_reading_is_put_off_until_a_table_is_asked_for(states: Path) -> None:
     tables = Tables(states.parent, frozenset())
     assert "gpu_intervals" in tables
     assert len(tables["gpu_states"]) == 2
-    with pytest.raises(InputError, match="damaged before its first table"):
-        tables["gpu_intervals"]
     assert tables.warnings == ()
+    for _ in range(2):
+        with pytest.raises(InputError, match="damaged before its first table"):
+            tables["gpu_intervals"]
+    [loss] = tables.losses
+    assert (loss.flaw, loss.schema) == (Flaw.DAMAGED, "metal-gpu-intervals")
 
 
 TOC = """<trace-toc><run number="1"><data>

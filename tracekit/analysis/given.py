@@ -6,12 +6,13 @@ nothing is made of an export that is damaged, nor of a table whose rows are gone
 tables of the recording speak of them.
 
 They ask by name. `provenance`, its `targets` and its `machine` are there from the start; what is
-made of tables is made when somebody asks, once. So are `remarks`, which has what readers of the
-exports had to say, `settings`, which has how instruments were set, and `profile_frames`, which has
+made of tables is made when somebody asks, once. So are `losses`, which has what readers of the used
+tables had to say, `settings`, which has how instruments were set, and `profile_frames`, which has
 the frames of sampled stacks.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +23,7 @@ from tracekit.analysis.handover import handover_of
 from tracekit.analysis.idle.gaps import by_cause, causes_table, gaps_table, loaded_table
 from tracekit.analysis.idle.samples import meanwhile_table
 from tracekit.analysis.idle.work import surroundings, timeline_table, work_of
-from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
+from tracekit.analysis.inject import Unavailable, asked_tables, inject
 from tracekit.analysis.iterations import iterations_table, loop_of, pauses_table
 from tracekit.analysis.lifetime import lifetime_of
 from tracekit.analysis.metrics.roofline import roof_of
@@ -32,17 +33,8 @@ from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.scope import Recorded, device_of, gpu_of
 from tracekit.analysis.submission import habits_of
 from tracekit.analysis.work_names import named_work
-from tracekit.base import InputError, Provenance, TracekitError
-from tracekit.tables import (
-    SCHEMAS,
-    BundleError,
-    DamagedExportError,
-    DriftError,
-    Flaw,
-    Remark,
-    Tables,
-    asked,
-)
+from tracekit.base import Provenance, TracekitError
+from tracekit.tables import LOSSES, SCHEMAS, Flaw, Tables, every_source, losses_table
 from tracekit.workload import IDLE, OWN_REFERENCE, REFERENCE
 
 _Recorded = Mapping[str, pd.DataFrame]
@@ -64,11 +56,11 @@ def damaged(name: str, tables: _Recorded) -> str:
     """
     if not isinstance(tables, Tables) or name not in SCHEMAS or _frame(tables, name) is None:
         return ""
-    schemas = _exports(name)
+    schemas = every_source(name)
     texts = [
-        remark.text.rstrip(".")
-        for remark in tables.remarks
-        if remark.flaw is Flaw.DAMAGED and (remark.schema in schemas or remark.table == name)
+        loss.text.rstrip(".")
+        for loss in tables.losses
+        if loss.flaw is Flaw.DAMAGED and (loss.schema in schemas or loss.table == name)
     ]
     return f"rows of the table {name} are missing: {'; '.join(texts)}." if texts else ""
 
@@ -121,17 +113,6 @@ def _spans(frame: pd.DataFrame | None, tables: _Recorded) -> str:
 _NO_SPANS = "time that is no work of the workload cannot be left out: the table spans lacks"
 
 
-def _exports(name: str) -> frozenset[str]:
-    """Return the schemas of all exports that a table may be made of."""
-    schema = SCHEMAS[name]
-    found = {source.schema for source in schema.sources}
-    if schema.join is not None:
-        needed = asked(schema.join)
-        for table in (*needed.required, *needed.optional):
-            found |= _exports(table)
-    return frozenset(found)
-
-
 def _bare(frame: pd.DataFrame | None) -> bool:
     return frame is None or frame.empty
 
@@ -143,20 +124,15 @@ def _frame(tables: _Recorded, name: str) -> pd.DataFrame | None:
         return None
 
 
-def remarks_table(tables: Tables, used: Iterable[str]) -> pd.DataFrame:
-    """Return the table `remarks`: a row for each thing that is wrong with the used tables.
+def losses_of_used(tables: Tables, used: Iterable[str]) -> pd.DataFrame:
+    """Return the table `losses` of the used tables, and of those that were read before.
 
-    Columns: `flaw` (see `Flaw`), `table`, `schema`, `columns` (the export's, with commas) and
-    `text`. Tables that are used and were not read yet are read for it.
+    Tables that are used and were not read yet are read for it.
     """
-    broken = [remark for name in sorted(used) for remark in _broken(tables, name)]
-    found = [*tables.remarks, *broken]
-    cells = [
-        (remark.flaw.value, remark.table, remark.schema, ", ".join(remark.columns), remark.text)
-        for remark in found
-    ]
-    names = ["flaw", "table", "schema", "columns", "text"]
-    return pd.DataFrame(cells, columns=names, dtype="string")
+    for name in sorted(used):
+        with suppress(KeyError, TracekitError):  # which is a loss then
+            _ = tables[name]
+    return losses_table(tables.losses)
 
 
 def settings_table(tables: Tables) -> pd.DataFrame:
@@ -165,20 +141,6 @@ def settings_table(tables: Tables) -> pd.DataFrame:
     They are in the words of the table of contents, such as "Counter Set: Performance Limiters".
     """
     return pd.DataFrame(tables.settings, columns=["instrument", "setting"], dtype="string")
-
-
-def _broken(tables: Tables, name: str) -> list[Remark]:
-    """Say why a table that is there cannot be read; that it is not there is another matter."""
-    try:
-        tables[name]
-    except (DamagedExportError, BundleError) as error:
-        said = any(error.message in remark.text for remark in tables.remarks)
-        return [] if said else [Remark(Flaw.DAMAGED, name, "", (), error.message)]
-    except DriftError as error:
-        return [Remark(Flaw.UNREADABLE, name, "", (), error.message)]
-    except (KeyError, InputError):
-        return []
-    return []
 
 
 GIVEN_BY_PROVENANCE = ("provenance", "targets", "machine")
@@ -207,7 +169,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "loads": pressure,
     "steady_roof": roof_of,
 }
-_OF_EXPORTS = (REMARKS, "settings", "profile_frames")
+_OF_EXPORTS = (LOSSES, "settings", "profile_frames")
 GIVEN = frozenset({*GIVEN_BY_PROVENANCE, *DERIVED, *_OF_EXPORTS})
 
 
@@ -226,7 +188,7 @@ class Given(Mapping[str, Any]):
         *,
         part: bool = False,
     ) -> None:
-        """Take the tables; `remarks` speaks of those that are `used` and of all others read.
+        """Take the tables; `losses` speaks of those that are `used` and of all others read.
 
         In a `part` of a recording no table is missed that another one speaks of.
         """
@@ -251,13 +213,23 @@ class Given(Mapping[str, Any]):
             raise found
         return found
 
+    def __contains__(self, name: object) -> bool:
+        """Tell whether the recording has something of that name, though it may be damaged."""
+        try:
+            self[str(name)]
+        except KeyError:
+            return False
+        except TracekitError:
+            return True
+        return True
+
     def _make(self, name: str) -> Any:
         if name in DERIVED:
             return inject(DERIVED[name], self)
         if name not in _OF_EXPORTS or not isinstance(self._tables, Tables):
             return Recorded(self._tables[name])
-        if name == REMARKS:
-            return remarks_table(self._tables, self._used)
+        if name == LOSSES:
+            return losses_of_used(self._tables, self._used)
         if name == "settings":
             return settings_table(self._tables)
         sampled = next((table for table in PROFILES if table in self._tables), None)

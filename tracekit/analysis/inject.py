@@ -10,13 +10,10 @@ import pandas as pd
 
 from tracekit.analysis.result import Better
 from tracekit.base import TracekitError, UsageError
-from tracekit.tables import SCHEMAS, origins
+from tracekit.tables import LOSSES, SCHEMAS, origins
 
 _OF_WORKLOADS = "host-"  # how the schemas begin that workloads and the host recorder write
 _OF_GPUS = ("metal", "gpu", "graphics")  # and those of what only a GPU's recorder can know
-
-REMARKS = "remarks"
-"""The table of what is wrong with the exports: who asks for it judges the damage himself."""
 
 
 class Unavailable(Exception):  # noqa: N818  it is an answer, not an error
@@ -47,10 +44,11 @@ def inject(
     A parameter of type `DataFrame | None` is None where the table is missing or cannot be made
     of others; for one of type DataFrame Unavailable is raised, with the reason that the tables
     give. So it is for a table that cannot be read, of which there are several, or of which rows
-    are missing. A function that asks for `remarks` gets what there is of such a table, or None.
+    are missing. A function that asks for `losses`, and so judges the damage itself, gets what
+    there is of such a table, or None.
     """
     arguments: dict[str, Any] = {}
-    judges_damage = REMARKS in asked_tables(function)
+    judges_damage = LOSSES in asked_tables(function)
     lost: Callable[[str], str] = getattr(tables, "lost", lambda _: "")  # what `Given` knows
     for name, parameter in _tables(function):
         if not judges_damage and (why := lost(name)):

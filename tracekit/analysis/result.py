@@ -24,6 +24,7 @@ from tracekit.base import (
     redact_provenance,
     unavailable,
 )
+from tracekit.tables import LossRow
 
 FORMAT = 1
 
@@ -69,7 +70,8 @@ class Check:
 class Result:
     """All that a report and a history know of a run.
 
-    `metrics` are what tracekit measured, `results` what the workload says it measured itself.
+    `metrics` are what tracekit measured, `results` what the workload says it measured itself, and
+    `losses` what was not read of the tables, or not believed.
     """
 
     provenance: Provenance
@@ -77,6 +79,7 @@ class Result:
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()
     results: tuple[Measurement, ...] = ()
+    losses: tuple[LossRow, ...] = ()
     format: int = field(default=FORMAT, kw_only=True)
 
     def metric(self, name: str) -> Measurement | None:
@@ -184,6 +187,7 @@ def redact_result(result: Result, redact: Redaction) -> Result:
         metrics=tuple(replace(metric, reason=redact(metric.reason)) for metric in result.metrics),
         findings=tuple(_redacted(finding, redact) for finding in result.findings),
         checks=tuple(replace(check, reason=redact(check.reason)) for check in result.checks),
+        losses=tuple(replace(loss, text=redact(loss.text)) for loss in result.losses),
     )
 
 

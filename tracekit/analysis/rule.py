@@ -16,23 +16,16 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
 from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracekit.tables import Severity
+
 if TYPE_CHECKING:
     from tracekit.analysis.intervals import Times
-
-
-class Severity(StrEnum):
-    """How much a finding matters: errors make numbers void, warnings cost time."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
 
 
 @dataclass(frozen=True)

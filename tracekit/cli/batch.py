@@ -43,9 +43,10 @@ def batch(
 
     DIR/results is a Parquet data set with one row for each recording, and DIR/index.html is a page
     about them. A recording that cannot be analyzed becomes a row that says why, and the exit code
-    is 3. The same command continues where an earlier one ended: unchanged recordings are not
-    analyzed again. --tables also writes whole tables to DIR/tables/NAME, for queries over all of
-    them; the default is none, because they can be larger than the recordings.
+    is 3, also if damage cost rows or names of another. The same command continues where an earlier
+    one ended: unchanged recordings are not analyzed again. --tables also writes whole tables to
+    DIR/tables/NAME, for queries over all of them; the default is none, because they can be larger
+    than the recordings.
     """
     if scheduler and workers is not None:
         raise UsageError(

@@ -1,17 +1,18 @@
 """What a person sees: progress on stderr, results on stdout, exit codes. Nothing else prints."""
 
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO
 
-from tracekit import analysis, record
+from tracekit import analysis, record, tables
 from tracekit.base import (
     InconclusiveError,
     InputError,
     Recording,
+    TracekitError,
     as_json,
     quoted,
     replacing,
@@ -205,8 +206,11 @@ def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None
 
 
 def show_warnings(warnings: Sequence[str]) -> None:
-    """Print warnings on stderr, each one once."""
+    """Print warnings on stderr, each one once; losses of this command come at its end."""
+    later = set(tables.reported())
     for warning in dict.fromkeys(warnings):
+        if warning in later:
+            continue
         _say(("warning: ", "yellow"), warning)
 
 
@@ -324,10 +328,37 @@ def require_target_rows(recording: Recording) -> None:
         )
 
 
-def require_undamaged(damage: Sequence[str], kept: str) -> None:
-    """Raise InputError if an export was damaged; `kept` says what has been written."""
-    if damage:
-        raise InputError(" ".join(damage), hint=f"{kept} were written.")
+_MOST_COSTS = 6
+
+
+@contextmanager
+def accounting() -> Generator[None]:
+    """Tell what was lost of what a command reads, whatever path it takes through our code.
+
+    Raise InputError if damage cost rows or names of what was asked for, after everything else was
+    written. A command that fails by itself keeps its own error.
+    """
+    with tables.collecting() as ledger:
+        try:
+            yield
+        except TracekitError as error:
+            _show_losses(loss for loss in ledger.losses if str(loss) not in error.message)
+            raise
+        except BaseException:
+            _show_losses(ledger.losses)
+            raise
+        costs = ledger.costs
+        _show_losses(loss for loss in ledger.losses if loss not in costs)
+    if costs:
+        texts = tables.sentences(costs)
+        more = f"{len(texts) - _MOST_COSTS:,} more losses." if len(texts) > _MOST_COSTS else ""
+        message = " ".join([*texts[:_MOST_COSTS], more]).strip()
+        raise InputError(message, hint="Everything else was read and written.")
+
+
+def _show_losses(losses: "Iterable[tables.Loss]") -> None:
+    for text in tables.sentences(losses):
+        _say(("warning: ", "yellow"), text)
 
 
 def bisect_code(code: int) -> int:

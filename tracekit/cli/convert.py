@@ -35,10 +35,8 @@ def convert_bundle(
     if schema is None:
         require_apart([output], [bundle])
         with console.progress("convert") as progress:
-            written = tables.unbundle(bundle, output, f".{to}", progress, choice.run, force=force)
+            tables.unbundle(bundle, output, f".{to}", progress, choice.run, force=force)
         console.show_line(output)
-        console.show_warnings(written.said)
-        console.require_undamaged(written.lost, "All other tables")
         return
     with writing(tables.files_of(output), [bundle], force=force), console.progress("convert"):
         raw = tables.Tables(bundle, only=tables.Choice(choice.run))
@@ -128,8 +126,7 @@ def _show(converted: "tables.Converted", more: Sequence[str] = ()) -> None:
         console.show_line(file)
     if len(converted.files) > 1:
         console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
-    console.show_warnings((*more, *converted.notes.drift, *map(str, converted.notes.remarks)))
-    console.require_undamaged(converted.notes.damage, "The rows before the damage")
+    console.show_warnings(more)
 
 
 def _convert_run(
@@ -140,7 +137,7 @@ def _convert_run(
     found = tracekit.pipeline.tables_of(recording)
     redact = str if no_redact else tracekit.pipeline.redaction_of(recording)
     with console.progress("convert"):
-        files, lost = interop.convert_run(recording, found, to, output, redact, force=force)
+        files = interop.convert_run(recording, found, to, output, redact, force=force)
     for file in files:
         console.show_line(file)
-    console.show_warnings((*found.warnings, *(f"{name}: {why}" for name, why in lost.items())))
+    console.show_warnings(found.of_runs)

@@ -57,7 +57,8 @@ class _Root(typer.core.TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with console.accounting():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             raise InterruptedRunError(
                 "Interrupted.", hint="No file is half written; the same command begins again."

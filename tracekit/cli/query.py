@@ -56,8 +56,9 @@ def query(
     with the columns `run` and `run_path`. The tables `runs`, `metrics`, `findings` and
     `batch_results` describe the runs themselves. Times are int64 nanoseconds. A table is made when
     a query first names it, and cached. Runs that lack it or cannot be read are left out, and named
-    in a warning. Of a bundle that is not imported, the last run is read, or the one that --run
-    names.
+    in a warning; if damage cost rows or names, the exit code is 3. The table `losses` says what was
+    lost of all tables, which are read for it. Of a bundle that is not imported, the last run is
+    read, or the one that --run names.
 
     A query can only read: it cannot write, change settings, load extensions or open files other
     than the tables of the given runs.

@@ -30,6 +30,9 @@ def tables(
 ) -> None:
     """List, show or write the tables of a run.
 
+    The table `losses` says what was not read of all others, or not believed; they are read for it.
+    If damage cost rows or names of what is shown, the exit code is 3.
+
     A bundle is read in place, on any system; this makes no run and caches nothing. If it has
     several runs, the last one is read, or the one that --run names.
     """

@@ -12,7 +12,7 @@ from tracekit.interop.chrome import write_chrome
 from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.speedscope import write_speedscope
 from tracekit.interop.tracks import Redact, Track, tracks
-from tracekit.tables import Tables, write_table
+from tracekit.tables import Flaw, Loss, Tables, report, write_table
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ def convert_run(
     redact: Redact,
     *,
     force: bool = False,
-) -> tuple[list[Path], dict[str, str]]:
+) -> list[Path]:
     """Write a run in a format of `FORMATS` into a file, or a folder with a file for each table.
 
-    Return the files, and the tables that could not be read with the reason. By default the place
+    Return the files; tables that could not be read are reported as losses. By default the place
     is `convert/NAME` in the run's folder. `redact` takes out of a text what must not be shared;
     tables that become files are written as they are. Files that tracekit did not make are replaced
     only by `force`.
@@ -83,7 +83,7 @@ def convert_run(
             write_speedscope(tables, name, redact, file)
         else:
             form.write(list(tracks(tables, findings, redact)), file)
-    return [path], {}
+    return [path]
 
 
 def _claimed(
@@ -93,15 +93,14 @@ def _claimed(
     return nullcontext() if output is None else writing(files, [recording.folder], force=force)
 
 
-def _each_table(tables: Tables, places: Mapping[str, Path]) -> tuple[list[Path], dict[str, str]]:
+def _each_table(tables: Tables, places: Mapping[str, Path]) -> list[Path]:
     files: list[Path] = []
-    unreadable: dict[str, str] = {}
     for name, file in places.items():
         try:
             frame = tables[name]
         except TracekitError as error:
-            unreadable[name] = error.message
+            report([Loss(Flaw.UNREADABLE, f"{name}: {error.message}", table=name)])
             continue
         write_table(frame, file)
         files.append(file)
-    return files, unreadable
+    return files

@@ -43,6 +43,7 @@ from tracekit.tables import (
     Tables,
     Toc,
     TocRun,
+    collecting,
     note_direct,
     opened,
     own,
@@ -198,7 +199,8 @@ def check(recording: Recording, run: BundleRun, memory: Memory, schemas: frozens
         if memory.of(store) is None and export.exists():
             table = Stored(recording.bundle, run.number, store.number)
             try:
-                rows, difference = compare(export, table, toc)
+                with collecting():  # both are read again for what is wanted of them
+                    rows, difference = compare(export, table, toc)
             except InputError as error:
                 log.info("%s is not compared: %s", export.name, error)
                 continue

@@ -47,11 +47,12 @@ from tracekit.tables import (
     is_bundle,
     is_xcode_counters,
     leave_in_place,
+    losses_of_run,
     meant,
     read_toc,
     read_xcode_counters,
     refusal,
-    said_of_run,
+    sentences,
 )
 from tracekit.workload import claimed, discard
 
@@ -157,7 +158,7 @@ def described(
         unknown = "The exports came without a TOC: machine, times and target are not known."
         return replace(provenance, warnings=(*several, unknown))
     note = direct(recording.exports)
-    said = () if note is None else said_of_run(note.path(recording.exports), run.number)
+    losses = () if note is None else losses_of_run(note.path(recording.exports), run.number)
     return replace(
         provenance,
         recorder_version=f"Instruments {version}" if (version := run.instruments_version) else "",
@@ -168,7 +169,7 @@ def described(
         duration=run.duration,
         end_reason=run.end_reason,
         machine={ours: run.device[name] for ours, name in _DEVICE if run.device.get(name)},
-        warnings=(*several, *said),
+        warnings=(*several, *sentences(losses)),
     )
 
 

@@ -18,9 +18,6 @@ from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import (
     Encoding,
     EngineeringType,
-    Evidence,
-    Said,
-    sentences,
 )
 from tracekit.tables.bundle.cells.labels import FMT
 from tracekit.tables.bundle.container.records import read_records
@@ -29,6 +26,7 @@ from tracekit.tables.bundle.errors import BundleError, called
 from tracekit.tables.bundle.names import Names
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.bundle.run_info import listed, toc_of, write_toc
+from tracekit.tables.losses import Evidence, Flaw, Loss, report
 from tracekit.tables.toc import Wanted, assumed, required, wanted
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, Node, Symbols
 
@@ -184,8 +182,10 @@ class UnwritableError(ValueError):
     """A table that an export cannot say: nothing says there that a value is not known."""
 
 
-def write_table(file: BinaryIO, run: BundleRun, store: Store, index: int) -> None:
+def write_table(file: BinaryIO, run: BundleRun, store: Store, index: int) -> tuple[Loss, ...]:
     """Write a table as `xctrace export` does; `index` is its place in the table of contents.
+
+    Return what of it is not surely read, or has no name.
 
     Raises UnwritableError where it holds values of which the encoding is not known.
     """
@@ -202,7 +202,9 @@ def write_table(file: BinaryIO, run: BundleRun, store: Store, index: int) -> Non
         )
     file.write(f"{head}</schema>".encode())
     elements = _Elements(run.names)
+    losses: tuple[Loss, ...] = ()
     for piece in reader.pieces():
+        losses = piece.losses  # each piece tells of all before it, too
         symbols = reader.symbols()
         for rows in _parts(piece):
             columns = [
@@ -212,6 +214,7 @@ def write_table(file: BinaryIO, run: BundleRun, store: Store, index: int) -> Non
             texts = (f"<row>{''.join(row)}</row>\n" for row in zip(*columns, strict=True))
             file.write("".join(texts).encode())
     file.write(b"</node></trace-query-result>\n")
+    return losses
 
 
 def _parts(piece: Node) -> Iterator[list[ColumnCells]]:
@@ -252,11 +255,11 @@ Choose = Callable[[frozenset[str]], frozenset[str]]
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written of a bundle: the files, and in words what was not, or not surely."""
+    """What was written of a bundle: the files; what was not, or not surely; what else to say."""
 
     files: tuple[Path, ...]
+    losses: tuple[Loss, ...] = ()
     warnings: tuple[str, ...] = ()
-    damage: tuple[str, ...] = ()
 
 
 def write_exports(
@@ -269,7 +272,8 @@ def write_exports(
     """Write a run of a bundle as `xctrace export` would: its TOC, then a file for each table.
 
     The folder may not hold anything yet. `choose` is asked again without the tables that have no
-    rows, for what can be read in their place. Without a number, the last run is written.
+    rows, for what can be read in their place. Without a number, the last run is written. What was
+    lost is returned, and reported.
 
     Raises:
         UsageError: There is no such run.
@@ -290,38 +294,36 @@ def write_exports(
     )
     schemas = choose(there) | choose(filled)
     tables = wanted(toc_run, schemas)
-    unsure, unwritten = list[Said](), list[str]()
-    damage = [
-        table.left_out for table in run.tables if isinstance(table, Unreadable) and not table.schema
+    losses = [
+        *run.unchecked,
+        *(table.loss for table in run.tables if isinstance(table, Unreadable) and not table.schema),
     ]
     for place, table in enumerate(tables, 1):
         progress(f"{table.file} ({place} of {len(tables)})")
         words = f"The table {table.schema} is not written"
         try:
-            unsure += _write(run, table, folder / table.file)
+            losses += _write(run, table, folder / table.file)
             files.append(folder / table.file)
         except UnwritableError as error:
-            unwritten.append(f"{words}: {error}.")
+            text = f"{words}: {error}."
+            losses.append(Loss(Flaw.UNREADABLE, text, schema=table.schema, run=run.number))
         except BundleError as error:
-            damage.append(f"{words}: {error.message.rstrip('.')}.")
-    warnings = [
+            text = f"{words}: {error.message.rstrip('.')}."
+            losses.append(Loss(Flaw.DAMAGED, text, schema=table.schema, run=run.number))
+    report(losses)
+    warnings = (
         *(assumed(runs, toc_run, called(bundle.path)) if number is None else ()),
         *(f"The recording has no table {name}." for name in sorted(schemas - there)),
-        *run.unchecked,
-        *unwritten,
-        *sentences(unsure),
-    ]
-    return Exported(tuple(files), tuple(dict.fromkeys(warnings)), tuple(damage))
+    )
+    return Exported(tuple(files), tuple(dict.fromkeys(losses)), warnings)
 
 
-def _write(run: BundleRun, table: Wanted, path: Path) -> tuple[Said, ...]:
-    """Write a table; return which of its columns are not surely read."""
+def _write(run: BundleRun, table: Wanted, path: Path) -> tuple[Loss, ...]:
+    """Write a table; return what of it is not surely read, or has no name."""
     store = listed(run)[table.index - 1]
     if not isinstance(store, Store):
         raise BundleError(store.why)
     if not _SAFE_NAME.fullmatch(store.schema):
         raise UnwritableError("its name can be no file's")
     with replacing(path) as file:
-        write_table(file, run, store, table.index)
-    unsure = BundleReader(run, store, "").unsure
-    return tuple(replace(doubt, bundle=called(run.files.bundle)) for doubt in unsure)
+        return write_table(file, run, store, table.index)

@@ -29,13 +29,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import InputError, RecordingError, open_input, save
-from tracekit.tables.bundle.cells.encodings import Said
 from tracekit.tables.convert import convert, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import PARQUET, ExportIndex, Header, PutAway, index, put_away
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.layout import frame_of
+from tracekit.tables.losses import Evidence, Flaw, Loss, Severity, collecting, report
 from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp, xpath_of
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols, no_symbols
@@ -44,16 +44,52 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
+class _Unsure:
+    """Columns that were not surely read, as readers up to the third wrote them down."""
+
+    evidence: Evidence
+    schema: str
+    columns: tuple[str, ...]
+    bundle: str = ""
+
+
+@dataclass(frozen=True)
 class Note:
-    """What is known of a kept table: of its files, and what its reader had to say."""
+    """What is known of a kept table: of its files, and what its reader had to say.
+
+    Readers up to the third wrote sentences: `damage`, `drift` and `remarks`.
+    """
 
     export: Stamp | None
     file: Stamp | None
     digest: str
     symbols: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
     damage: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
-    remarks: tuple[Said, ...] = ()
+    remarks: tuple[str | _Unsure, ...] = ()
+
+    @property
+    def every_loss(self) -> tuple[Loss, ...]:
+        """What its reader had to say, whichever reader it was."""
+        return (
+            *self.losses,
+            *(Loss(Flaw.DAMAGED, text) for text in self.damage),
+            *(Loss(Flaw.CHANGED, text) for text in self.drift),
+            *map(_of_an_old_reader, self.remarks),
+        )
+
+
+def _of_an_old_reader(remark: str | _Unsure) -> Loss:
+    if isinstance(remark, str):
+        return Loss(Flaw.NOTED, remark)
+    return Loss(
+        Flaw.UNSURE,
+        schema=remark.schema,
+        columns=remark.columns,
+        evidence=remark.evidence,
+        bundle=remark.bundle,
+    )
 
 
 @dataclass(frozen=True)
@@ -69,7 +105,7 @@ class Kept:
     @property
     def notes(self) -> ReadNotes:
         """What the reader had to say."""
-        return ReadNotes(self.note.damage, self.note.drift, self.note.remarks)
+        return ReadNotes(self.note.every_loss)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,7 +148,11 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(content, "blake2b").hexdigest()[:32]
 
 
-READER_VERSION = 3
+class PrunedError(InputError):
+    """An export was pruned, and nothing was kept of it that can be read."""
+
+
+READER_VERSION = 4
 
 
 def kept_or_read(
@@ -122,7 +162,18 @@ def kept_or_read(
     choice: Choice = OPEN,
     toc: Toc | None = None,
 ) -> Kept | Flat:
-    """Return a table as it was kept in the folder, or read it and keep it; without one, read it."""
+    """Return a table as it was kept in the folder, or read it and keep it; without one, read it.
+
+    Its losses are reported, whether it is read now or was read at another time.
+    """
+    table = _kept_or_read(folder, ref, schema, choice, toc)
+    report(table.notes.losses)
+    return table
+
+
+def _kept_or_read(
+    folder: Path | None, ref: TableRef, schema: str, choice: Choice, toc: Toc | None
+) -> Kept | Flat:
     if not isinstance(ref, Stored) and ref.suffix == PARQUET:
         return _as_written(ref)
     removed = None
@@ -150,13 +201,14 @@ def _as_written(file: Path) -> Kept | Flat:
         pq.read_metadata(file)
     except (OSError, pa.ArrowException):
         text = f"{file.name} is cut or damaged, and its rows are missing."
-        return Flat(pd.DataFrame(), ReadNotes(damage=(text,)))
+        loss = Loss(Flaw.DAMAGED, text, schema=file.stem)
+        return Flat(pd.DataFrame(), ReadNotes((loss,)))
     return Kept(file, Note(None, None, ""))
 
 
-def _gone(ref: TableRef, away: PutAway, why: str) -> InputError:
+def _gone(ref: TableRef, away: PutAway, why: str) -> PrunedError:
     day, _, _ = away.at.partition("T")
-    return InputError(
+    return PrunedError(
         f"{ref} was pruned on {day}, and {why}.",
         hint="Nothing of this table is left but what result.json and the page say.",
     )
@@ -220,9 +272,7 @@ class _Place:
             file=lasting(stamp(table)),
             digest=digest(table),
             symbols=tuple(map(digest, symbols)),
-            damage=written.notes.damage,
-            drift=written.notes.drift,
-            remarks=written.notes.remarks,
+            losses=written.notes.losses,
         )
         save(_beside(file), note)
         self._drop_others(file)
@@ -319,8 +369,8 @@ def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAwa
     Or else why the bundle must stay; the one or the other is empty.
     """
     found = index(exports)
-    if lost := (*found.unread, *(loss.text for loss in found.lost)):
-        return [], lost[0]
+    if lost := (*found.unread, *found.lost):
+        return [], str(lost[0])
     stems = Counter(_stem(found, table) for table in found.every)
     away: list[PutAway] = []
     for table in found.every:
@@ -341,13 +391,16 @@ def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache
     for table in tables:
         choice = kept_as(table, found.tables[table.schema])
         try:
-            kept = kept_or_read(cache, table.ref, table.schema, choice, found.toc)
+            with collecting():  # the reason that is returned tells of them
+                kept = kept_or_read(cache, table.ref, table.schema, choice, found.toc)
         except InputError as error:
             return f"it cannot be read: {error.message}"
         if not isinstance(kept, Kept):
             return "its tables could not be kept"
         if kept.notes.damage:
             return "it is damaged, and rows are missing"
+        if any(loss.severity is Severity.ERROR for loss in kept.notes.losses):
+            return "it is damaged, and names are missing"
     return ""
 
 

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import InputError, RecordingError, UsageError, remedy, replacing, writing
-from tracekit.tables.bundle.cells.encodings import Said, sentences
 from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import ExportIndex, contents_beside, index, of_one_run
 from tracekit.tables.flat import Selection, read_flat, read_pieces
 from tracekit.tables.layout import Layout, unused
+from tracekit.tables.losses import Flaw, Loss, report
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.toc import Toc
 from tracekit.tables.values import dtype_of
@@ -221,21 +221,6 @@ def symbol_files(table: Path) -> tuple[Path, Path]:
     return table.with_suffix(".frames.parquet"), table.with_suffix(".stacks.parquet")
 
 
-@dataclass(frozen=True)
-class Unbundled:
-    """What became of a bundle's tables.
-
-    Attributes:
-        files: What was written: tables, and the stacks beside them.
-        said: What is to be known of tables that were written.
-        lost: Which tables could not be read, and why.
-    """
-
-    files: tuple[Path, ...]
-    said: tuple[str, ...]
-    lost: tuple[str, ...]
-
-
 def unbundle(
     bundle: Path,
     folder: Path,
@@ -244,12 +229,13 @@ def unbundle(
     run: int | None = None,
     *,
     force: bool = False,
-) -> Unbundled:
+) -> tuple[Path, ...]:
     """Write every table of a bundle as a flat one, under the name of its schema.
 
     Where a schema occurs again, its tables are called NAME-2, NAME-3 and so on, in the order of the
     table of contents. Of several runs, each has a folder `run1`, `run2` of its own, unless one of
-    them is named. Files that tracekit did not make are replaced only by `force`.
+    them is named. Files that tracekit did not make are replaced only by `force`. Return what was
+    written, tables and the stacks beside them; which tables could not be read is reported.
 
     Raises:
         UsageError: There is such a file, or no such run.
@@ -271,9 +257,9 @@ def unbundle(
 
 def _written(
     found: ExportIndex, outputs: Iterable[tuple[Listed, Path]], progress: Callable[[str], None]
-) -> Unbundled:
-    files, said = list[Path](), dict[Said, None](dict.fromkeys(note.text for note in found.said))
-    lost = dict.fromkeys(loss.text for loss in found.lost)
+) -> tuple[Path, ...]:
+    report((*found.said, *found.lost))
+    files: list[Path] = []
     for table, output in outputs:
         progress(f"writing {table.schema}")
         try:
@@ -285,11 +271,11 @@ def _written(
         try:
             converted = convert(table.ref, output, table.schema, table.choice, toc=found.toc)
         except InputError as error:
-            lost[f"{table.schema}, {table}, is left out: {error.message}"] = None
+            text = f"{table.schema}, {table}, is left out: {error.message}"
+            report([Loss(Flaw.DAMAGED, text, schema=table.schema, run=table.place.run)])
             continue
         files += converted.files
-        said |= dict.fromkeys(converted.notes.said)
-    return Unbundled(tuple(files), sentences(said), tuple(lost))
+    return tuple(files)
 
 
 def _named(tables: Sequence[Listed]) -> Iterator[tuple[Listed, str]]:

@@ -6,53 +6,33 @@ A caller that must not overlook it turns the warning into an exit code or an err
         warnings.simplefilter("error", DamagedExportWarning)
         frame = read_table(path)
 
-`Tables.remarks` tells the same of all tables that were read so far, as a list.
+`Tables.losses` tells the same of all tables that were read so far, as a list.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from tracekit.base import InputError
-from tracekit.tables.bundle.cells.encodings import Said
-
-
-class Flaw(StrEnum):
-    """What is not as it should be in an export."""
-
-    DAMAGED = "damaged"  # rows are missing
-    LACKING = "lacking"  # columns that tracekit knows are not there
-    UNKNOWN = "unknown"  # columns are there that tracekit does not know
-    CHANGED = "changed"  # cells hold something other than what their column declares
-    UNREADABLE = "unreadable"  # no table can be made of it
+from tracekit.tables.losses import Flaw, Loss
 
 
 @dataclass(frozen=True)
 class ReadNotes:
-    """What the reader of one table had to say: lost rows, broken types, and all else."""
+    """What the reader of one table had to say, in the order in which it is told."""
 
-    damage: tuple[str, ...] = ()
-    drift: tuple[str, ...] = ()
-    remarks: tuple[Said, ...] = ()
+    losses: tuple[Loss, ...] = ()
 
     @property
-    def said(self) -> tuple[Said, ...]:
-        """All of it."""
-        return (*self.damage, *self.drift, *self.remarks)
+    def damage(self) -> tuple[str, ...]:
+        """Where rows are missing, in sentences."""
+        return self._of(Flaw.DAMAGED)
 
+    @property
+    def drift(self) -> tuple[str, ...]:
+        """Which columns hold what they do not declare, in sentences."""
+        return self._of(Flaw.CHANGED)
 
-@dataclass(frozen=True)
-class Remark:
-    """One thing that a reader has to say: what is wrong, and in words.
-
-    `table` was made of the export, `columns` are those of the export that it is about; what is not
-    known is empty.
-    """
-
-    flaw: Flaw
-    table: str
-    schema: str
-    columns: tuple[str, ...]
-    text: str
+    def _of(self, flaw: Flaw) -> tuple[str, ...]:
+        return tuple(str(loss) for loss in self.losses if loss.flaw is flaw)
 
 
 class DamagedExportError(InputError):

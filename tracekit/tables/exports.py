@@ -31,6 +31,7 @@ from tracekit.tables.direct import (
     read_note,
     tables_in,
 )
+from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.place import (
     HOW_TO_CHOOSE,
     Choice,
@@ -208,14 +209,6 @@ def export_files(folder: Path) -> list[Path]:
 
 
 @dataclass(frozen=True)
-class Loss:
-    """What is to be known of a bundle, in a sentence; of all its runs where `run` is None."""
-
-    text: str
-    run: int | None = None
-
-
-@dataclass(frozen=True)
 class ExportIndex:
     """The exports of a folder: the tables of each schema, and the table of contents.
 
@@ -230,7 +223,7 @@ class ExportIndex:
     toc: Toc | None = None
     headers: dict[Path, tuple[Header, ...]] = field(default_factory=dict[Path, tuple[Header, ...]])
     lost: tuple[Loss, ...] = ()
-    unread: tuple[str, ...] = ()
+    unread: tuple[Loss, ...] = ()
     said: tuple[Loss, ...] = ()
 
     @property
@@ -269,7 +262,7 @@ def index(folder: Path) -> ExportIndex:
         return _with_lost(replace(found, tables=tables), bundle, {table.ref for table in new})
     except InputError as error:
         why = f"Tables of {called(note.path(folder))} are not read: {error.message}"
-        return replace(found, unread=(why,))
+        return replace(found, unread=(Loss(Flaw.DAMAGED, why),))
 
 
 def _with_lost(
@@ -277,7 +270,7 @@ def _with_lost(
 ) -> ExportIndex:
     """Add what is missing of a bundle, of those tables whose names are known if `wanted`."""
     lost = [
-        Loss(table.left_out, run.number)
+        table.loss
         for run in bundle.runs
         for table in run.tables
         if isinstance(table, Unreadable)
@@ -287,8 +280,8 @@ def _with_lost(
             or Stored(bundle.path, table.run, table.number) in wanted
         )
     ]
-    said = (Loss(text, run.number) for run in bundle.runs for text in run.unchecked)
-    return replace(found, lost=(*map(Loss, bundle.missing), *lost), said=tuple(said))
+    said = (loss for run in bundle.runs for loss in run.unchecked)
+    return replace(found, lost=(*bundle.missing, *lost), said=tuple(said))
 
 
 def _exports(folder: Path) -> ExportIndex:

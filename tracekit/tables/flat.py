@@ -19,13 +19,12 @@ import pandas as pd
 import pyarrow as pa
 
 from tracekit.base import InputError, unreadable
-from tracekit.tables.bundle.cells.encodings import Said
-from tracekit.tables.bundle.errors import called
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import Stored, TableRef, places_of, shown
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, ReadNotes
 from tracekit.tables.exports import contents_beside
 from tracekit.tables.layout import Layout
+from tracekit.tables.losses import Flaw, Loss, report
 from tracekit.tables.place import (
     HOW_TO_CHOOSE,
     OPEN,
@@ -104,7 +103,7 @@ class _Seen:
 
     schema: str
     place: str
-    notes: tuple[Said, ...]
+    losses: tuple[Loss, ...]
     candidate: bool
     rows: int = 0
     damage: str = ""
@@ -146,10 +145,11 @@ class Selection:
             place = place_of(piece.xpath, piece.number)
             attributes = attributes_of(self._toc, place, piece.schema)
             meant = self._schema in {None, piece.schema} and self._choice.allows(place, attributes)
-            seen = _Seen(piece.schema, described(place, attributes), piece.notes, meant)
+            seen = _Seen(piece.schema, described(place, attributes), (), meant)
             self._seen[key] = seen
         seen.rows += piece.rows
         seen.damage = seen.damage or piece.damage
+        seen.losses = piece.losses or seen.losses  # each piece tells of all before it, too
         if seen.candidate and seen.rows:
             self._chosen = self._chosen or seen
             if seen is self._chosen:
@@ -188,31 +188,41 @@ class Selection:
             self._sink.take(self._empty)
 
     def notes(self, drift: Iterable[str]) -> ReadNotes:
-        """Return what is to be said of the table, whose columns have that drift."""
+        """Return what is to be said of the table, whose columns have that drift; report it."""
         name = shown(self._ref)
         damage = (
-            f"{name}: {seen.schema} is damaged after row {seen.rows}: {seen.damage}."
+            Loss(
+                Flaw.DAMAGED,
+                f"{name}: {seen.schema} is damaged after row {seen.rows}: {seen.damage}.",
+                schema=seen.schema,
+            )
             for seen in self._seen.values()
             if seen.damage
         )
-        broken = (f"{name}: {message}" for message in drift)
-        return ReadNotes(tuple(damage), tuple(broken), self._remarks())
+        schema = "" if self._chosen is None else self._chosen.schema
+        broken = (Loss(Flaw.CHANGED, f"{name}: {text}", schema=schema) for text in drift)
+        notes = ReadNotes((*damage, *broken, *self._others()))
+        report(notes.losses)
+        return notes
 
-    def _remarks(self) -> tuple[Said, ...]:
-        """Say which tables were left out because they have no rows, and what a reader noted."""
+    def _others(self) -> tuple[Loss, ...]:
+        """Tell which tables were left out because they have no rows, and what a reader noted."""
         if self._chosen is None:
             return ()
         others = [s for s in self._seen.values() if s.candidate and s is not self._chosen]
         left_out = tuple(
-            f"{shown(self._ref)}: of the tables of {seen.schema}, {seen.place} has no rows "
-            "and is left out."
+            Loss(
+                Flaw.NOTED,
+                f"{shown(self._ref)}: of the tables of {seen.schema}, {seen.place} has no rows "
+                "and is left out.",
+                schema=seen.schema,
+            )
             for seen in (others if self.rows else ())
         )
-        name = called(self._path) if isinstance(self._ref, Stored) else self._path.name
-        named = (
-            f"{name}: {note}." if isinstance(note, str) else replace(note, bundle=name)
-            for note in self._chosen.notes
-        )
+        if isinstance(self._ref, Stored):
+            return (*left_out, *self._chosen.losses)
+        name = self._path.name
+        named = (replace(loss, text=f"{name}: {loss.text}.") for loss in self._chosen.losses)
         return (*left_out, *named)
 
     @property
@@ -272,13 +282,9 @@ def read_table(
     """
     path = Path(path)
     flat = read_flat(path, schema, contents_beside(path), Choice(run, table))
-    for category, said in (
-        (DamagedExportWarning, flat.notes.damage),
-        (DriftWarning, flat.notes.drift),
-        (ExportWarning, flat.notes.remarks),
-    ):
-        for message in said:
-            warnings.warn(str(message), category, stacklevel=2)
+    categories = {Flaw.DAMAGED: DamagedExportWarning, Flaw.CHANGED: DriftWarning}
+    for loss in flat.notes.losses:
+        warnings.warn(str(loss), categories.get(loss.flaw, ExportWarning), stacklevel=2)
     return flat.frame
 
 

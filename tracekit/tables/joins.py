@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.base import InputError
+from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.normalize import dtype_of
 from tracekit.tables.schema import Kind, Schema
 
@@ -130,7 +131,7 @@ def distinct(frame: pd.DataFrame, keys: Sequence[str], values: Sequence[str]) ->
     return part.drop_duplicates(ignore_index=True) if repeated else part
 
 
-Made = tuple[pd.DataFrame, list[str]]
+Made = tuple[pd.DataFrame, list[Loss]]
 
 
 def first_with_rows(name: str, ways: Sequence[Callable[[], Made]]) -> Made:
@@ -140,35 +141,37 @@ def first_with_rows(name: str, ways: Sequence[Callable[[], Made]]) -> Made:
     no other way is left.
     """
     found: pd.DataFrame | None = None
-    warnings: list[str] = []
+    losses: list[Loss] = []
     for place, way in enumerate(ways, 1):
         try:
-            table, said = way()
+            table, more = way()
         except InputError as error:
             if place == len(ways) and found is None:
                 raise
-            warnings.append(f"{name}: {error.message}")
+            losses.append(Loss(Flaw.NOTED, f"{name}: {error.message}", table=name))
             continue
-        warnings += said
+        losses += more
         if len(table):
-            return table, warnings
+            return table, losses
         found = table if found is None else found
     assert found is not None, "there is at least one way"
-    return found, warnings
+    return found, losses
 
 
 def made(schema: Schema, join: Callable[..., Any], tables: Mapping[str, pd.DataFrame]) -> Made:
     """Return the table that `join` makes, and what is to be said about it."""
-    names, warnings = asked(join), list[str]()
+    names, losses = asked(join), list[Loss]()
     arguments: dict[str, pd.DataFrame | None] = {name: tables[name] for name in names.required}
     for name in names.optional:
         try:
             arguments[name] = tables.get(name)
         except InputError as error:
             arguments[name] = None
-            warnings.append(f"{schema.name} does without {name}: {error.message}")
+            text = f"{schema.name} does without {name}: {error.message}"
+            losses.append(Loss(Flaw.UNSURE, text, table=schema.name))
     joined: Joined = join(**arguments)
-    return conformed(joined, schema), [
-        *warnings,
-        *(f"{schema.name}: {warning}" for warning in joined.warnings),
-    ]
+    losses += (
+        Loss(Flaw.UNSURE, f"{schema.name}: {warning}", table=schema.name)
+        for warning in joined.warnings
+    )
+    return conformed(joined, schema), losses

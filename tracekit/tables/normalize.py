@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 import pandas as pd
 
 from tracekit.base import InputError
-from tracekit.tables.drift import DriftError, Flaw, Remark
+from tracekit.tables.drift import DriftError
+from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.schema import Column, Kind, Schema, Source
 
 _NONE = 2**64 - 1
@@ -20,13 +21,13 @@ def normalize(
     source: Source,
     targets: frozenset[int],
     exported: Iterable[str] | None = None,
-) -> tuple[pd.DataFrame, list[Remark]]:
+) -> tuple[pd.DataFrame, list[Loss]]:
     """Return the table with the schema's columns and dtypes, and what is to be said about it.
 
     `source` is one of the schema's sources, `targets` are the pids of the recorded processes.
     `exported` names all columns of the flat table, if `frame` has only some.
     """
-    remarks = _drift([*(frame.columns if exported is None else exported)], schema, source)
+    losses = _drift([*(frame.columns if exported is None else exported)], schema, source)
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:
         try:
@@ -35,14 +36,16 @@ def normalize(
             if not column.doubtful:
                 raise
             columns[column.name] = _nothing(frame, column)
-            remarks.append(_changed(f"{error.message[:-1]}, and is left null", schema, source))
+            text = f"{error.message[:-1]}, and is left null"
+            losses.append(_changed(text, schema, source, column.source))
     table = pd.DataFrame(columns, index=frame.index)
     placed = table[_times(schema)].notna().all(axis="columns")
     if not placed.all():
-        left_out = f"{source.schema}: {(~placed).sum()} rows without a time are left out"
-        remarks.append(_changed(left_out, schema, source))
+        rows = int((~placed).sum())
+        left_out = f"{source.schema}: {rows} rows without a time are left out"
+        losses.append(_changed(left_out, schema, source, rows=rows))
         table = table[placed].reset_index(drop=True)
-    return table.astype(dict.fromkeys(_times(schema), "int64")), remarks
+    return table.astype(dict.fromkeys(_times(schema), "int64")), losses
 
 
 def read_by(schema: Schema) -> frozenset[str]:
@@ -61,7 +64,7 @@ def _times(schema: Schema) -> list[str]:
     return [column.name for column in schema.columns if column.kind is Kind.TIME]
 
 
-def _drift(exported: list[str], schema: Schema, source: Source) -> list[Remark]:
+def _drift(exported: list[str], schema: Schema, source: Source) -> list[Loss]:
     known = {column.source for column in schema.columns} | set(source.unused)
     known |= {f"{name}{suffix}" for name in known for suffix in _BESIDE}
     unknown = dict.fromkeys(name for name in exported if name not in known)
@@ -75,20 +78,22 @@ def _drift(exported: list[str], schema: Schema, source: Source) -> list[Remark]:
         (Flaw.LACKING, "that the export lacks", missing if source.clock == "gpu" else {}),
     )
     return [
-        Remark(
+        Loss(
             flaw,
-            schema.name,
-            source.schema,
-            (*columns,),
             f"{source.schema}: columns {which}: {', '.join(columns)}",
+            table=schema.name,
+            schema=source.schema,
+            columns=(*columns,),
         )
         for flaw, which, columns in found
         if columns
     ]
 
 
-def _changed(text: str, schema: Schema, source: Source) -> Remark:
-    return Remark(Flaw.CHANGED, schema.name, source.schema, (), text)
+def _changed(
+    text: str, schema: Schema, source: Source, *columns: str, rows: int | None = None
+) -> Loss:
+    return Loss(Flaw.CHANGED, text, schema.name, source.schema, columns, rows)
 
 
 def owner(mnemonic: str) -> str:

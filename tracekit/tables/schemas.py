@@ -10,6 +10,7 @@ import msgspec
 
 from tracekit.tables import derived
 from tracekit.tables.joins import asked
+from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.schema import Column, Kind, Schema, Source
 
 _LEAST, _MOST = 4, 5  # fields of a column
@@ -118,14 +119,15 @@ def origins(schema: Schema) -> str:
     return " with ".join(dict.fromkeys(origins(part) for part in parts))
 
 
-def unknown(schemas: Iterable[str]) -> Iterator[str]:
-    """Name the exported schemas that no table is made of, in one warning if there are any."""
+def unknown(schemas: Iterable[str]) -> Iterator[Loss]:
+    """Name the exported schemas that no table is made of, in one loss if there are any."""
     known = {source.schema for schema in SCHEMAS.values() for source in schema.sources}
     if names := ", ".join(name for name in schemas if name not in known):
-        yield (
+        text = (
             f"Exports that tracekit has no table for: {names}; `tracekit convert` turns them into "
             "flat tables."
         )
+        yield Loss(Flaw.NOTED, text)
 
 
 def needed_schemas(tables: Iterable[str], there: frozenset[str]) -> frozenset[str]:
@@ -142,6 +144,17 @@ def first_sources(name: str) -> frozenset[str]:
     if schema.sources or schema.join is None:
         return frozenset(source.schema for source in schema.sources[:1])
     return frozenset[str]().union(*map(first_sources, asked(schema.join).required))
+
+
+def every_source(name: str) -> frozenset[str]:
+    """Return the schemas of all exports that a table may be made of, through all joins."""
+    schema = SCHEMAS[name]
+    found = {source.schema for source in schema.sources}
+    if schema.join is not None:
+        needed = asked(schema.join)
+        for table in (*needed.required, *needed.optional):
+            found |= every_source(table)
+    return frozenset(found)
 
 
 def _read_from(schema: Schema, there: frozenset[str]) -> Iterator[str]:

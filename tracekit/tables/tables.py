@@ -2,23 +2,24 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
 
 from tracekit.base import InputError, RecordingError, TracekitError
-from tracekit.tables.bundle.cells.encodings import Evidence, Said, Unsure, sentences
-from tracekit.tables.bundle.run_info import issues_of, remarks_of, write_toc
-from tracekit.tables.cache import Kept, kept_as, kept_or_read
+from tracekit.tables.bundle.run_info import issues_of, losses_of, write_toc
+from tracekit.tables.cache import Kept, PrunedError, kept_as, kept_or_read
 from tracekit.tables.direct import Direct, Listed, TableRef, note_direct, opened
-from tracekit.tables.drift import Flaw, Remark
+from tracekit.tables.drift import DriftError
 from tracekit.tables.exports import index, meant, of_one_run, refusal
 from tracekit.tables.flat import Flat
 from tracekit.tables.joins import Made, asked, first_with_rows, made
-from tracekit.tables.normalize import normalize, read_by
+from tracekit.tables.losses import LOSSES, Evidence, Flaw, Loss, report, rows_of, sentences
+from tracekit.tables.normalize import dtype_of, normalize, read_by
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
 from tracekit.tables.schema import Schema, Source
-from tracekit.tables.schemas import SCHEMAS, origins, unknown
+from tracekit.tables.schemas import SCHEMAS, every_source, origins, unknown
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols
 
@@ -41,7 +42,8 @@ class Tables(Mapping[str, pd.DataFrame]):
     """The normalized tables of one run in a folder of exports, or of a bundle, by name.
 
     Each is read at its first use. A frame belongs to its caller: changing it changes no other.
-    `warnings` grows with what readers have to say: damage, drift, rows left out.
+    `losses` grows with what readers have to say: damage, drift, rows left out. The table `losses`
+    has those of all tables, which are read for it.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         targets: frozenset[int] = frozenset(),
         cache: Path | None = None,
         only: Choice = OPEN,
-        said: Iterable[str] = (),
+        known: Iterable[Loss] = (),
     ) -> None:
         """Look at the exports, without reading them yet.
 
@@ -60,7 +62,7 @@ class Tables(Mapping[str, pd.DataFrame]):
             cache: Where to keep what was read, as Parquet; None keeps nothing.
             only: The run, where the trace has several; without it the last one, which is said in
                 a warning. With a place, the tables there alone.
-            said: What is known of the exports beforehand, for the warnings.
+            known: What is known of the exports beforehand.
 
         Raises:
             UsageError: There is no such run.
@@ -75,11 +77,11 @@ class Tables(Mapping[str, pd.DataFrame]):
         self._refused: dict[_Key, InputError] = {}
         self._tables: dict[str, pd.DataFrame] = {}
         found = self._index
-        left_out = (f"{path.name} is left out: {refusal(path).message}" for path in found.strange)
-        of_bundle = (loss.text for loss in (*found.lost, *found.said))
-        self._read = dict.fromkeys((*self.of_runs, *left_out, *found.unread, *of_bundle))
-        self._made = dict.fromkeys((*said, *unknown(self.schemas)))
-        self._remarks: dict[Remark, None] = {}
+        self._lost = (*found.unread, *found.lost)
+        self._read = dict.fromkeys((*map(_strange, found.strange), *self._lost, *found.said))
+        self._made = dict.fromkeys((*known, *unknown(self.schemas)))
+        # What was lost beside that is asked for is told, and is no reason to fail.
+        report(self._read, read=False)
 
     @property
     def schemas(self) -> tuple[str, ...]:
@@ -105,35 +107,23 @@ class Tables(Mapping[str, pd.DataFrame]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What readers said of the tables that were read so far, in sentences."""
-        return sentences(self.said)
+        """Which run was chosen, and the losses of the tables that were read so far."""
+        return (*self.of_runs, *sentences((*self._read, *self._made)))
 
     @property
-    def said(self) -> tuple[Said, ...]:
-        """The same, with what a sentence is made of where that is more than words."""
+    def losses(self) -> tuple[Loss, ...]:
+        """What is lost of the tables that were read so far, and of those that cannot be."""
+        report(self._lost)
         return (*self._read, *self._made)
-
-    @property
-    def remarks(self) -> tuple[Remark, ...]:
-        """What is wrong with the exports that were read so far, and with files that hold none."""
-        empty = [path for path in self._index.strange if not path.stat().st_size]
-        said = [(Flaw.DAMAGED, "", f"{path.name} is empty.") for path in empty]
-        said += [(Flaw.DAMAGED, "", loss.text) for loss in self._index.lost]
-        said += [(Flaw.UNREADABLE, "", text) for text in self._index.unread]
-        for (_, schema, _, _), table in self._flat.items():
-            said += [(Flaw.DAMAGED, schema, text) for text in table.notes.damage]
-            said += [(Flaw.CHANGED, schema, text) for text in table.notes.drift]
-        of_files = (Remark(flaw, "", schema, (), text) for flaw, schema, text in said)
-        return (*of_files, *self._remarks)
 
     @property
     def uncompared(self) -> frozenset[tuple[str, str]]:
         """Schemas and columns that were read by an encoding that was never compared."""
         return frozenset(
-            (note.schema, column)
-            for note in self.said
-            if isinstance(note, Unsure) and note.evidence is Evidence.INFERRED
-            for column in note.columns
+            (loss.schema, column)
+            for loss in self._read
+            if loss.evidence is Evidence.INFERRED
+            for column in loss.columns
         )
 
     def listed(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
@@ -159,8 +149,9 @@ class Tables(Mapping[str, pd.DataFrame]):
             raise self._refused[key].with_traceback(None)
         if key not in self._flat:
             self._flat[key] = self._first_read(key, listed, place)
-            said = self._flat[key].notes.said
-            self._read |= dict.fromkeys((*said, *self._others(listed, choice)))
+            losses = (*self._flat[key].notes.losses, *self._others(listed, choice))
+            report(losses)
+            self._read |= dict.fromkeys(losses)
         return self._flat[key]
 
     def _first_read(self, key: _Key, listed: Listed, place: Choice) -> Kept | Flat:
@@ -170,10 +161,18 @@ class Tables(Mapping[str, pd.DataFrame]):
         except InputError as error:
             # Not the error itself, whose traceback would keep what was read until then.
             self._refused[key] = type(error)(error.message, error.hint)
+            self._lose(error, Loss(_flaw(error), error.message, schema=listed.schema))
             raise
+
+    def _lose(self, error: InputError, loss: Loss) -> None:
+        """Note what an error costs: whoever does without the table may say nothing of it."""
+        if not any(error.message in known.text for known in self._lost):
+            self._read[loss] = None
+            report([loss])
 
     def exported(self, schema: str, choice: Choice = OPEN) -> Listed:
         """Return where the one table of a schema is that is meant; raise as `table` does."""
+        report(loss for loss in self._lost if loss.schema in {"", schema})
         if schema not in self._index.tables:
             near = difflib.get_close_matches(schema, self.schemas)
             raise MissingTableError(
@@ -194,12 +193,16 @@ class Tables(Mapping[str, pd.DataFrame]):
             )
         return next(iter(tables))
 
-    def _others(self, listed: Listed, choice: Choice) -> list[str]:
-        """Say which tables were left out for having no rows."""
+    def _others(self, listed: Listed, choice: Choice) -> list[Loss]:
+        """Tell which tables were left out for having no rows."""
         if not listed.rows:
             return []
         return [
-            f"{other.schema}: {other} has no rows and is left out."
+            Loss(
+                Flaw.NOTED,
+                f"{other.schema}: {other} has no rows and is left out.",
+                schema=other.schema,
+            )
             for other in self._index.tables[listed.schema]
             if other != listed
             and not other.unreadable
@@ -234,9 +237,11 @@ class Tables(Mapping[str, pd.DataFrame]):
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Return a table; raise MissingTableError where no export gives it."""
+        if name == LOSSES:
+            return losses_table(self._every_loss())
         if name not in self._tables:
-            table, warnings = first_with_rows(name, self._ways(_schema(name)))
-            self._made |= dict.fromkeys(warnings)
+            table, losses = first_with_rows(name, self._ways(_schema(name)))
+            self._note_made(losses)
             self._tables[name] = table
         return _handed_out(self._tables[name])
 
@@ -255,17 +260,33 @@ class Tables(Mapping[str, pd.DataFrame]):
         source = self._source(schema)
         if source is None or (table, run) == (None, None):
             return self[name]
-        made, warnings = self._normalized(schema, source, Choice(run, table))
-        self._made |= dict.fromkeys(warnings)
+        made, losses = self._normalized(schema, source, Choice(run, table))
+        self._note_made(losses)
         return made
+
+    def _note_made(self, losses: Iterable[Loss]) -> None:
+        noted = dict.fromkeys(losses)
+        report(noted)
+        self._made |= noted
+
+    def _every_loss(self) -> tuple[Loss, ...]:
+        """Read every table, and return what was lost of any."""
+        for name in self:
+            if name != LOSSES:
+                with suppress(TracekitError):  # which is a loss then
+                    _ = self[name]
+        return self.losses
 
     def __contains__(self, name: object) -> bool:
         """Tell whether an export gives the table, without reading it."""
+        if name == LOSSES:
+            return True
         schema = SCHEMAS.get(name) if isinstance(name, str) else None
         return schema is not None and (self._source(schema) is not None or self._joins(schema))
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the tables that are there, in the order of SCHEMAS."""
+        report(self._lost)
         return (name for name in SCHEMAS if name in self)
 
     def __len__(self) -> int:
@@ -286,6 +307,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         if join is not None and self._joins(schema):
             ways.insert(0 if schema.joined_first else len(ways), lambda: made(schema, join, self))
         if not ways:
+            report(loss for loss in self._lost if loss.schema in {"", *every_source(schema.name)})
             raise MissingTableError(
                 f"The table {schema.name} is not there: no export of {origins(schema)} is in "
                 f"{self.folder}.",
@@ -298,15 +320,18 @@ class Tables(Mapping[str, pd.DataFrame]):
         if len(listed) < 2:  # noqa: PLR2004  several
             return self._normalized(schema, source)
         parts = [self._normalized(schema, source, export.choice) for export in listed]
-        warnings = [warning for _, said in parts for warning in said]
-        return pd.concat([table for table, _ in parts], ignore_index=True), warnings
+        losses = [loss for _, more in parts for loss in more]
+        return pd.concat([table for table, _ in parts], ignore_index=True), losses
 
     def _normalized(self, schema: Schema, source: Source, choice: Choice = OPEN) -> Made:
         flat = self.flat(source.schema, choice)
-        part = flat.part(read_by(schema))
-        table, remarks = normalize(part, schema, source, self._targets, flat.names)
-        self._remarks |= dict.fromkeys(remarks)
-        return table, [remark.text for remark in remarks]
+        try:
+            part = flat.part(read_by(schema))
+            return normalize(part, schema, source, self._targets, flat.names)
+        except InputError as error:
+            loss = Loss(_flaw(error), error.message, schema.name, source.schema)
+            self._lose(error, loss)
+            raise
 
 
 def _schema(name: str) -> Schema:
@@ -316,6 +341,20 @@ def _schema(name: str) -> Schema:
             f"There is no table {name!r}.", hint=f"Near are {', '.join(near or SCHEMAS)}."
         )
     return SCHEMAS[name]
+
+
+def _flaw(error: InputError) -> Flaw:
+    """Tell what keeps a table from being read: damage, unless it is another form or was pruned."""
+    if isinstance(error, PrunedError):
+        return Flaw.NOTED
+    return Flaw.UNREADABLE if isinstance(error, DriftError) else Flaw.DAMAGED
+
+
+def _strange(file: Path) -> Loss:
+    """Return what is to be known of a file that is no export; an empty one was to be one."""
+    if not file.stat().st_size:
+        return Loss(Flaw.DAMAGED, f"{file.name} is empty.")
+    return Loss(Flaw.NOTED, f"{file.name} is left out: {refusal(file).message}")
 
 
 def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:
@@ -339,8 +378,8 @@ def leave_in_place(bundle: Path, exports: Path) -> None:
     note_direct(exports, Direct(name))
 
 
-def said_of_run(bundle: Path, number: int) -> tuple[str, ...]:
-    """Return what is to be known of a run of a bundle, in sentences.
+def losses_of_run(bundle: Path, number: int) -> tuple[Loss, ...]:
+    """Return what is to be known of a run of a bundle, and report it.
 
     That is what it lacks, what is not verified, and what Instruments noted of it.
     """
@@ -348,7 +387,9 @@ def said_of_run(bundle: Path, number: int) -> tuple[str, ...]:
     issues = [
         issue for run in opening.runs if run.number == number for issue in issues_of(opening, run)
     ]
-    return (*remarks_of(opening, number), *issues)
+    losses = (*losses_of(opening, number), *issues)
+    report(losses)
+    return losses
 
 
 def tables_of_bundle(bundle: Path, only: Choice = OPEN) -> Tables:
@@ -359,8 +400,16 @@ def tables_of_bundle(bundle: Path, only: Choice = OPEN) -> Tables:
     run, _ = meant(index(bundle), bundle, only.run)
     target = None if run is None else run.target
     targets = frozenset[int]() if target is None else frozenset([target.pid])
-    remarks = remarks_of(opened(bundle), None if run is None else run.number)
-    return Tables(bundle, targets, only=only, said=remarks)
+    known = losses_of(opened(bundle), None if run is None else run.number)
+    return Tables(bundle, targets, only=only, known=known)
+
+
+def losses_table(losses: Iterable[Loss]) -> pd.DataFrame:
+    """Return losses as the table `losses`: a row for each, with its sentence."""
+    rows = [vars(row) for row in rows_of(losses)]
+    frame = pd.DataFrame(rows, columns=[column.name for column in SCHEMAS[LOSSES].columns])
+    dtypes = {column.name: dtype_of(column.kind) for column in SCHEMAS[LOSSES].columns}
+    return frame.astype(dtypes)
 
 
 def _named(tables: Sequence[Listed]) -> str:

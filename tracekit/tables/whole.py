@@ -10,6 +10,7 @@ from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.bundle.run_info import run_info, toc_of
 from tracekit.tables.direct import Listed, Stored, opened, tables_in
 from tracekit.tables.flat import Selection, read_pieces
+from tracekit.tables.losses import Severity, collecting
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Node
 
@@ -34,12 +35,13 @@ def examine_bundle(path: Path, progress: Callable[[str], None]) -> Wholeness:
         if table.unreadable:
             continue
         progress(f"reading {table.schema}")
-        count, wrong = _read(bundle, table, toc)
+        with collecting():  # what is lost is a fault, which is returned
+            count, wrong = _read(bundle, table, toc)
         faults |= dict.fromkeys(wrong)
         rows += count
         tables += 1
     checked = {"runs": len(bundle.runs), "tables": tables, "rows": rows}
-    unknown = tuple(text for run in bundle.runs for text in run.unchecked)
+    unknown = tuple(str(loss) for run in bundle.runs for loss in run.unchecked)
     return Wholeness("bundle", str(path), checked, tuple(faults), unknown)
 
 
@@ -66,7 +68,8 @@ def _read(bundle: Bundle, table: Listed, toc: Toc | None) -> tuple[int, list[str
         selection.finish()
     except InputError as error:
         return counter.rows, [f"{name} cannot be read: {error.message}"]
-    wrong = list(selection.notes(()).damage)
+    losses = selection.notes(()).losses
+    wrong = [str(loss) for loss in losses if loss.severity is Severity.ERROR]
     expected = _rows(bundle, table)
     if expected is not None and counter.rows != expected:
         wrong.append(f"{name} has {counter.rows:,} of the {expected:,} rows in its store.")
@@ -83,15 +86,15 @@ def _rows(bundle: Bundle, table: Listed) -> int | None:
 
 def _lacking(bundle: Bundle) -> Iterator[str]:
     """Yield what a bundle must hold that is missing or damaged, in sentences."""
-    yield from bundle.missing
+    yield from map(str, bundle.missing)
     for run in bundle.runs:
         yield from _lacking_of(run)
 
 
 def _lacking_of(run: BundleRun) -> Iterator[str]:
-    yield from run_info(run)[1]
-    yield from run.names.remarks
-    yield from (table.left_out for table in run.tables if isinstance(table, Unreadable))
+    yield from map(str, run_info(run)[1])
+    yield from map(str, run.names.losses)
+    yield from (str(table.loss) for table in run.tables if isinstance(table, Unreadable))
     yield from _damaged(run)
 
 

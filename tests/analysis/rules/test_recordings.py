@@ -24,8 +24,8 @@ def test_no_row_of_the_target_is_an_error(golden: Golden) -> None:
         judged("capture-empty", known=False, gpu_intervals=intervals([(0, 1)]))
 
 
-def remarks(*rows: tuple[str, str, str, str, str]) -> pd.DataFrame:
-    names = ["flaw", "table", "schema", "columns", "text"]
+def losses(*rows: tuple[str, str, str, str, str]) -> pd.DataFrame:
+    names = ["flaw", "table", "schema", "column", "text"]
     return pd.DataFrame(list(rows), columns=names, dtype="string")
 
 
@@ -40,8 +40,8 @@ def truncated(
     steps: pd.DataFrame | None = None,
     **provenance: Any,
 ) -> list[Finding]:
-    """Judge work and a steady phase of (start, length) in s, remarks, and steps."""
-    tables = {"remarks": said, "steps": steps}
+    """Judge work and a steady phase of (start, length) in s, losses, and steps."""
+    tables = {"losses": said, "steps": steps}
     if own is not None:
         rows = [(round(start * SECOND), round(length * SECOND)) for start, length in own]
         tables["gpu_intervals"] = intervals(rows, others=[(0, 5)])
@@ -54,9 +54,9 @@ def truncated(
 
 def test_whole_recordings_are_passed_and_damaged_exports_named_once(golden: Golden) -> None:
     whole = {"record": Stage("done", ""), "export": Stage("done", "")}
-    assert not truncated([(1, 1), (2, 8)], (1, 9), remarks(), stages=whole)
-    assert not truncated([(0, 1)], said=remarks(LACKING))
-    golden(*truncated([(0, 1)], said=remarks(DAMAGED, DAMAGED)))
+    assert not truncated([(1, 1), (2, 8)], (1, 9), losses(), stages=whole)
+    assert not truncated([(0, 1)], said=losses(LACKING))
+    golden(*truncated([(0, 1)], said=losses(DAMAGED, DAMAGED)))
 
 
 def test_a_stage_that_did_not_end_and_a_workload_that_never_became_steady_are_reported(
@@ -64,11 +64,11 @@ def test_a_stage_that_did_not_end_and_a_workload_that_never_became_steady_are_re
 ) -> None:
     failed, running = Stage("failed", "", "xctrace hung."), Stage("running", "")
     golden(
-        *truncated(None, said=remarks(), stages={"record": failed}),
-        *truncated(None, said=remarks(), stages={"record": running}),
-        *truncated(None, said=remarks(), stages={"export": Stage("interrupted", "", "stopped")}),
-        *truncated(None, said=remarks(), stages={"record": Stage("interrupted", "", "stopped")}),
-        *truncated(None, said=remarks(), stages={"import": failed}),
+        *truncated(None, said=losses(), stages={"record": failed}),
+        *truncated(None, said=losses(), stages={"record": running}),
+        *truncated(None, said=losses(), stages={"export": Stage("interrupted", "", "stopped")}),
+        *truncated(None, said=losses(), stages={"record": Stage("interrupted", "", "stopped")}),
+        *truncated(None, said=losses(), stages={"import": failed}),
     )
     early = phases(SECOND, SECOND).iloc[:1]
     tables = {"gpu_intervals": pd.DataFrame({"target": [True]}), "phases": early}
@@ -93,7 +93,7 @@ def test_device_work_that_does_not_cover_the_steps_was_cut(golden: Golden) -> No
     assert len(truncated([(1, 1)], steps=steps)) == 1  # without phases as well
     for own in ([], None):
         with pytest.raises(Unavailable, match="no device interval of the target"):
-            truncated(own, (1, 1), remarks())
+            truncated(own, (1, 1), losses())
     with pytest.raises(Unavailable, match="neither exports nor device intervals"):
         truncated(None)
 
@@ -108,16 +108,16 @@ NULL = ("changed", "resource_allocations", "metal-x", "", "parent is left null")
 
 def test_what_exports_lack_is_a_warning_and_what_is_new_a_note(golden: Golden) -> None:
     whole, cut = Provenance(), Provenance(stages={"export": Stage("failed", "", "")})
-    assert not list(drifted(remarks(), whole))
+    assert not list(drifted(losses(), whole))
     for words, said, provenance in (
         ("not read from exports", None, whole),
-        ("cut after row 7", remarks(DAMAGED), whole),
-        ("the stage `export` did not come to its end", remarks(), cut),
+        ("cut after row 7", losses(DAMAGED), whole),
+        ("the stage `export` did not come to its end", losses(), cut),
     ):
         with pytest.raises(Unavailable, match=words):
             list(drifted(said, provenance))
-    every = remarks(NEW, GONE, NULL, ODD, DAMAGED)
-    golden(*drifted(remarks(LACKING), whole), *drifted(every, cut))
+    every = losses(NEW, GONE, NULL, ODD, DAMAGED)
+    golden(*drifted(losses(LACKING), whole), *drifted(every, cut))
 
 
 WORK = intervals([(0, 5), (10, 5)], others=[(20, 5)]).assign(

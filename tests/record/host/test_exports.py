@@ -15,8 +15,8 @@ from tracekit.record.host.sampler import Sample
 from tracekit.record.host.session import Session, write_toc
 from tracekit.record.recorder import quiet
 from tracekit.tables.cache import to_put_away
-from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import Header, PutAway, note_put_away
+from tracekit.tables.losses import Flaw
 from tracekit.tables.tables import Tables
 from tracekit.tables.toc import TocRun, TocTable, read_toc
 from tracekit.workload.journal import Journal, Phase, Specialization, StepMark, WorkloadReport
@@ -263,4 +263,7 @@ def test_a_table_takes_the_place_of_an_older_export(tmp_path: Path) -> None:
     tables = Tables(tmp_path, frozenset())
     with pytest.raises(InputError, match="no column"):
         _ = tables["spans"]
-    assert [(mark.flaw, mark.schema) for mark in tables.remarks] == [(Flaw.DAMAGED, "host-spans")]
+    assert [(loss.flaw, loss.schema) for loss in tables.losses] == [
+        (Flaw.DAMAGED, "host-spans"),
+        (Flaw.UNREADABLE, "host-spans"),
+    ]

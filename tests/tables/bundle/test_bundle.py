@@ -25,7 +25,7 @@ def test_a_table_without_a_name_has_that_of_the_list_of_tables(path: Path) -> No
     one, two = Bundle(path).runs[0].tables
     assert isinstance(one, Unreadable)
     assert (one.schema, two.schema) == ("tick", "metal-gpu-intervals")
-    assert "spec.plist is missing" in one.left_out
+    assert "spec.plist is missing" in one.loss.text
 
 
 def test_stores_that_are_missing_are_left_out_by_name(path: Path) -> None:
@@ -35,7 +35,7 @@ def test_stores_that_are_missing_are_left_out_by_name(path: Path) -> None:
         run = Bundle(path).runs[0]
         where = f"{CORE}/stores/indexed-store-{number} is missing."
         missing.append(f"{schema} (store {number}) of run 1 is left out: x.trace: {where}")
-        left_out = [table.left_out for table in run.tables if isinstance(table, Unreadable)]
+        left_out = [table.loss.text for table in run.tables if isinstance(table, Unreadable)]
         assert left_out == missing
     with pytest.raises(BundleError, match="indexed-store-0 is missing"):
         run.store(0)
@@ -63,8 +63,8 @@ def test_without_the_list_of_tables_it_is_not_known_whether_any_are_missing(
     run = Bundle(path).runs[0]
     assert len(run.stores) == 2
     [said] = run.unchecked
-    assert said.startswith("Whether tables of run 1 are missing could not be checked: ")
-    assert "tables.plist" in said
+    assert said.text.startswith("Whether tables of run 1 are missing could not be checked: ")
+    assert "tables.plist" in said.text
 
 
 def test_a_store_that_the_list_of_tables_lacks_is_read_and_named(path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_store_that_the_list_of_tables_lacks_is_read_and_named(path: Path) -> 
     run = Bundle(path).runs[0]
     assert [one.number for one in run.stores] == [0, 1, 7]
     [said] = run.unchecked
-    assert said.startswith("Store 7 of run 1 is not in the run's list of tables")
+    assert said.text.startswith("Store 7 of run 1 is not in the run's list of tables")
 
 
 def test_a_run_that_only_the_document_names_is_missing(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_run_that_only_the_document_names_is_missing(tmp_path: Path) -> None:
     assert Bundle(path).missing == ()
     shutil.rmtree(path / "corespace/run2")
     [said] = Bundle(path).missing
-    assert said.startswith("Run 2 is left out: x.trace has a document that names it")
+    assert said.text.startswith("Run 2 is left out: x.trace has a document that names it")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from bundle_writer.keyed import Archived, by_number
 from small_bundle import PYTHON, TICK, documented, process, process_info
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.names import Document, Names
+from tracekit.tables.losses import Flaw
 
 THREADS = {
     0x55: (4711, "python3"),
@@ -62,7 +63,7 @@ def test_names_of_the_document(tmp_path: Path, form: Any) -> None:
         0x78: "0x12",
     }
     assert found.thread_with_tid(0x77, 4711) == "AppleT81 0x77 (python3, pid: 4711)"
-    assert found.remarks == ()
+    assert found.losses == ()
 
 
 def core(number: int, flags: int) -> Archived:
@@ -76,7 +77,9 @@ def test_kinds_of_cores(tmp_path: Path) -> None:
     found = names(tmp_path / "known", DOCUMENTED | cores)
     shown = [found.core(number) for number in (0, 4, 5, 6)]
     assert shown == ["CPU 0 (E Core)", "CPU 4 (P Core)", "CPU 5", "CPU 6 (P Core)"]
-    assert names(tmp_path / "damaged", DOCUMENTED | {"allObjects": "no list"}).cores == {}
+    damaged = names(tmp_path / "damaged", DOCUMENTED | {"allObjects": "no list"})
+    assert damaged.cores == {}
+    assert [loss.flaw for loss in damaged.losses] == [Flaw.UNNAMED]
 
 
 THREAD_INFO = [
@@ -104,16 +107,17 @@ def test_names_of_the_tables_where_there_is_no_document(tmp_path: Path) -> None:
     assert (found.process(0), found.process(4711)) == ("kernel_task", "python3")
     threads = [found.thread(tid, 4711) for tid in (0x55, 0x56, 0x57, 0x58, 0x99)]
     assert threads == ["Main Thread", "worker", "python3", "python3", "Unknown"]
-    (remark,) = found.remarks
-    assert "because made.trace has no form.template" in remark
+    (loss,) = found.losses
+    assert loss.flaw is Flaw.UNSURE
+    assert "because made.trace has no form.template" in loss.text
 
 
 def test_a_document_without_processes_leaves_names_to_the_tables(tmp_path: Path) -> None:
     found = names(tmp_path, {"startTime": 5}, TABLES)
     assert found.process(0) == "kernel_task"
-    processes, threads = found.remarks
-    assert "lacks 2 processes" in processes
-    assert "lacks 4 threads" in threads
+    processes, threads = found.losses
+    assert "lacks 2 processes" in processes.text
+    assert "lacks 4 threads" in threads.text
 
 
 def test_damaged_tables_are_told(tmp_path: Path) -> None:
@@ -121,7 +125,8 @@ def test_damaged_tables_are_told(tmp_path: Path) -> None:
     (bundle.path / "corespace/run1/core/stores/indexed-store-2/bulkstore").write_bytes(b"")
     found = bundle.runs[0].names
     assert (found.process(4711), found.thread(0x55, 4711)) == ("python3", "Unknown")
-    assert found.remarks[1].startswith("Names of thread-info are not available: made.trace: ")
+    assert found.losses[1].flaw is Flaw.UNNAMED
+    assert found.losses[1].text.startswith("Names of thread-info are not available: made.trace: ")
 
 
 @pytest.mark.parametrize("number", [1, "1"])

@@ -27,11 +27,12 @@ from bundle_writer import (
 from small_bundle import PYTHON, TICK
 from tracekit.tables.bundle import reader as readers
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.cells.encodings import Encoding, Evidence, Unsure, engineering_type
+from tracekit.tables.bundle.cells.encodings import Encoding, engineering_type
 from tracekit.tables.bundle.container.requirements import Field, Requirements
 from tracekit.tables.bundle.container.store import StoreColumn
 from tracekit.tables.bundle.errors import ArchiveError, BundleError
 from tracekit.tables.bundle.reader import TEXTS, BundleReader, decimals, distinct, numbers, type_of
+from tracekit.tables.losses import Evidence, Flaw
 from tracekit.tables.xml.node import ColumnCells
 
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1
@@ -156,10 +157,10 @@ def test_cells_of_any_type_tell_their_types(tmp_path: Path) -> None:
 def test_columns_of_which_nothing_is_known_are_empty_and_said_so(tmp_path: Path) -> None:
     types = ["GPUState", "ThermalState", "FramesPerSecond", "TextBacktrace"]
     (piece,) = reader_of(tmp_path, types, ("Idle", "Fair", Decimal(3), None)).pieces()
-    assert piece.notes == (
-        Unsure(Evidence.INFERRED, "made", ("c1", "c2")),
-        Unsure(Evidence.NONE, "made", ("c3",)),
-    )
+    assert [(loss.flaw, loss.evidence, loss.schema, loss.columns) for loss in piece.losses] == [
+        (Flaw.UNSURE, Evidence.INFERRED, "made", ("c1", "c2")),
+        (Flaw.UNSURE, Evidence.NONE, "made", ("c3",)),
+    ]
     cells = [column.cells.to_pylist() for column in piece.columns]
     assert cells == [[0], ["Idle"], ["Fair"], [3.0], [None]]
 
@@ -167,7 +168,7 @@ def test_columns_of_which_nothing_is_known_are_empty_and_said_so(tmp_path: Path)
 def test_a_table_without_rows_is_one_piece_without_notes(tmp_path: Path) -> None:
     reader = reader_of(tmp_path, ["Process", "FramesPerSecond", "Backtrace", "TextBacktrace"])
     (piece,) = reader.pieces()
-    assert (piece.rows, piece.notes) == (0, ())
+    assert (piece.rows, piece.losses) == (0, ())
     assert all(len(column.cells) == 0 for column in piece.columns)
     assert piece.columns[1].pids is not None
     assert piece.columns[3].stacks is not None
@@ -209,13 +210,14 @@ def test_a_cell_of_what_is_not_there_is_damage(tmp_path: Path, type_id: str, val
 
 def test_rows_that_were_never_written_are_told(tmp_path: Path) -> None:
     (whole,) = reader_of(tmp_path, ["Duration", "GPUState"], (7, "Idle"), (8, "Idle")).pieces()
-    assert whole.notes == ()
+    assert whole.losses == ()
     store, record = tmp_path / BULKSTORE, 28
     content = bytearray(zlib.decompress(store.read_bytes()))
     content[HEAD + record : HEAD + 2 * record] = bytes(record)
     store.write_bytes(zlib.compress(content))
     (piece,) = reader(tmp_path / "x.trace").pieces()
-    [note] = piece.notes
-    assert str(note).startswith("made: 1 of its rows hold zeroes alone")
+    [loss] = piece.losses
+    assert loss.rows == 1
+    assert "made: 1 of its rows hold zeroes alone" in loss.text
     (narrow,) = reader_of(tmp_path / "narrow", ["Duration"], (0,), (0,)).pieces()
-    assert narrow.notes == ()  # of two columns, both may well be 0
+    assert narrow.losses == ()  # of two columns, both may well be 0

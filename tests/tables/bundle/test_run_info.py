@@ -15,7 +15,8 @@ from bundle_writer.keyed import Archived
 from small_bundle import SYMBOL_STORES, TICK, documented, process, process_info, ticks
 from tracekit.base.recording import Process
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.run_info import issues_of, remarks_of, run_info, toc_of
+from tracekit.tables.bundle.run_info import issues_of, losses_of, run_info, toc_of
+from tracekit.tables.losses import Loss
 from tracekit.tables.toc import TocRun, TocTable, read_toc
 
 SETTINGS = {
@@ -40,32 +41,32 @@ STORES = {1: {f"{DEVICE}.{pid}": {} for pid in (6723, 0, 8)} | {"no process": {}
 PYTHON = Process(4711, "python3")
 
 
-def told(folder: Path, clock: Any = CLOCK, **changed: Any) -> tuple[TocRun, tuple[str, ...]]:
+def told(folder: Path, clock: Any = CLOCK, **changed: Any) -> tuple[TocRun, tuple[Loss, ...]]:
     info = Archived("XRRunInfo", INFO | changed)
     run = {"runInfo": info, "processDatas": PROCESSES, "mach_time_info": clock}
     return run_info(documented(folder, run, **{SYMBOL_STORES: STORES}).runs[0])
 
 
 def test_a_launched_process_with_numbers_as_numbers_or_texts(tmp_path: Path) -> None:
-    run, remarks = told(tmp_path / "numbers", _targetProcessPid=4711, _targetExitStatus=0)
+    run, losses = told(tmp_path / "numbers", _targetProcessPid=4711, _targetExitStatus=0)
     golden = Path(__file__).parents[1] / "goldens" / "run-of-a-document.json"
     assert msgspec.json.format(msgspec.json.encode(run)).decode() == golden.read_text().strip()
-    assert remarks == ()
-    assert told(tmp_path / "texts") == (run, remarks)
+    assert losses == ()
+    assert told(tmp_path / "texts") == (run, losses)
 
 
 @pytest.mark.parametrize("pid", [None, "", "soon", True, b"4711"])
 def test_a_target_without_a_pid_is_that_of_the_analysis_and_said(tmp_path: Path, pid: Any) -> None:
-    run, (remark,) = told(tmp_path, _targetProcessPid=pid)
+    run, (loss,) = told(tmp_path, _targetProcessPid=pid)
     assert run.target == PYTHON
     less = "does not say the target's pid; the parameters of the analysis say 4711."
-    assert remark == f"The runInfo of run 1 in the form.template of made.trace {less}"
+    assert str(loss) == f"The runInfo of run 1 in the form.template of made.trace {less}"
 
 
 def test_what_every_document_says_is_missed(tmp_path: Path) -> None:
     lacking = {"_targetOperatingSystem": None, "_rawDuration": "long", "targetType": None}
-    _, (remark,) = told(tmp_path, **lacking)
-    assert remark.endswith("does not say the system, the kind of target, the duration.")
+    _, (loss,) = told(tmp_path, **lacking)
+    assert str(loss).endswith("does not say the system, the kind of target, the duration.")
 
 
 def test_an_attached_process_and_all_processes(tmp_path: Path) -> None:
@@ -84,9 +85,9 @@ def test_an_attached_process_and_all_processes(tmp_path: Path) -> None:
 def test_a_status_that_may_be_a_signal_gives_no_reason(
     tmp_path: Path, status: int, reason: str
 ) -> None:
-    run, remarks = told(tmp_path, _targetExitStatus=status)
+    run, losses = told(tmp_path, _targetExitStatus=status)
     assert (run.exit_status, run.termination_reason) == (str(status), reason)
-    unsure = [f"{status} may be its exit status or a signal" in said for said in remarks]
+    unsure = [f"{status} may be its exit status or a signal" in str(loss) for loss in losses]
     assert unsure == ([] if reason else [True])
 
 
@@ -115,9 +116,9 @@ LESS = "Device, template, settings, duration and end of run 1 are not available,
 )
 def test_a_document_in_an_unknown_form_is_told(tmp_path: Path, name: str, value: Any) -> None:
     said = {"runInfo": Archived("XRRunInfo", INFO), "processDatas": PROCESSES, name: value}
-    run, (remark, *_) = run_info(documented(tmp_path, said).runs[0])
+    run, (loss, *_) = run_info(documented(tmp_path, said).runs[0])
     assert run.device == {"os-version": "26.3.1"}
-    assert remark.startswith(f"{LESS}the document of made.trace ")
+    assert str(loss).startswith(f"{LESS}the document of made.trace ")
 
 
 SAMPLED = Col("update-time", "Time", "XRSampleTimestampTypeID", TIME)
@@ -132,9 +133,10 @@ TABLES = (
 
 
 def test_without_a_document_target_system_and_start_are_known(tmp_path: Path) -> None:
-    found = run_info(documented(tmp_path, None, tables=TABLES).runs[0])
+    found, losses = run_info(documented(tmp_path, None, tables=TABLES).runs[0])
     known = TocRun(1, {"os-version": "26.3.1"}, PYTHON, start_date=UTC)
-    assert found == (known, (f"{LESS}made.trace has no form.template.",))
+    assert found == known
+    assert [*map(str, losses)] == [f"{LESS}made.trace has no form.template."]
 
 
 def test_what_the_parameters_do_not_say_is_empty(tmp_path: Path) -> None:
@@ -152,7 +154,7 @@ HEALTHY = (
 
 def noted(bundle: Path) -> tuple[str, ...]:
     opened = Bundle(bundle)
-    return issues_of(opened, opened.runs[0])
+    return tuple(map(str, issues_of(opened, opened.runs[0])))
 
 
 def with_issues(folder: Path, *issues: Issue) -> Path:
@@ -215,7 +217,7 @@ def test_tables_stand_in_the_order_of_their_stores_and_runs_have_their_own(tmp_p
     assert (first.number, first.template, first.target) == (1, "Metal System Trace", PYTHON)
     assert (third.number, third.template, len(third.tables)) == (3, "Blank", 1)
     assert [len(issues_of(bundle, run)) for run in bundle.runs] == [0, 1]
-    assert [len(remarks_of(bundle, number)) for number in (1, 3, None)] == [0, 1, 1]
+    assert [len(losses_of(bundle, number)) for number in (1, 3, None)] == [0, 1, 1]
 
 
 UNNAMED = "which it does not name"
@@ -233,13 +235,13 @@ def test_a_build_that_is_not_verified_is_told(
     tmp_path: Path, version: str, said: str | None
 ) -> None:
     info = RunInfo(instruments_version=version)
-    remarks = remarks_of(Bundle(write_bundle(tmp_path / "made.trace", [TICK], info=info)))
+    losses = losses_of(Bundle(write_bundle(tmp_path / "made.trace", [TICK], info=info)))
     whole = f"Reading made.trace is not verified for its build of Instruments, {said}; "
-    assert [remark.startswith(whole) for remark in remarks] == ([] if said is None else [True])
+    assert [str(loss).startswith(whole) for loss in losses] == ([] if said is None else [True])
 
 
 def test_a_missing_document_is_told(tmp_path: Path) -> None:
-    build, info, names = remarks_of(documented(tmp_path, None))
+    build, info, names = map(str, losses_of(documented(tmp_path, None)))
     assert UNNAMED in build
     assert info.startswith("Device, template, settings")
     assert names.startswith("Names of processes and threads")
@@ -260,6 +262,6 @@ def test_what_a_real_bundle_without_a_document_says_is_what_its_export_says(corp
     assert real.device["os-version"].startswith(f"{made.device['os-version']} (")
     assert (made.start_date, real.start_date) == (UTC, "2026-03-30T14:37:58.749-07:00")
     assert replace(made, target=None, device={}, start_date="", tables=()) == TocRun(1)
-    assert len(remarks_of(bundle)) == 3
+    assert len(losses_of(bundle)) == 3
     (issue,) = issues_of(bundle, bundle.runs[0])
-    assert issue.startswith('Instruments noted once "Data stream: Time Mapping"')
+    assert str(issue).startswith('Instruments noted once "Data stream: Time Mapping"')

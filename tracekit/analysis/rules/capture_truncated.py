@@ -26,7 +26,7 @@ _IMPORT_AGAIN = (
 
 def capture_truncated(
     provenance: Provenance,
-    remarks: pd.DataFrame | None,
+    losses: pd.DataFrame | None,
     gpu_intervals: pd.DataFrame | None,
     phases: pd.DataFrame | None,
     steps: pd.DataFrame | None,
@@ -56,9 +56,9 @@ def capture_truncated(
         When there are neither exports whose readers could find damage nor device intervals, and
         when a workload marked its steps and no device interval of the target is there beside them.
     """
-    if remarks is None and gpu_intervals is None:
+    if losses is None and gpu_intervals is None:
         raise Unavailable("there are neither exports nor device intervals to look at.")
-    found = [*_unfinished(provenance), *([] if remarks is None else _damaged(remarks))]
+    found = [*_unfinished(provenance), *([] if losses is None else _damaged(losses))]
     window = _working(phases, steps)
     own = None if gpu_intervals is None else own_rows(gpu_intervals)
     if own is not None and window is None and phases is not None and not phases.empty:
@@ -90,8 +90,8 @@ def _unfinished(provenance: Provenance) -> Findings:
             yield _finding(f"The stage `{name}` did not come to its end: {why}.", advice)
 
 
-def _damaged(remarks: pd.DataFrame) -> Findings:
-    texts = remarks.loc[remarks["flaw"] == Flaw.DAMAGED.value, "text"].drop_duplicates()
+def _damaged(losses: pd.DataFrame) -> Findings:
+    texts = losses.loc[losses["flaw"] == Flaw.DAMAGED.value, "text"].drop_duplicates()
     if not texts.empty:
         said = " ".join(f"{text.rstrip('.')}." for text in texts)
         what = "The recording, or an export of it, is cut or damaged, and rows are missing"

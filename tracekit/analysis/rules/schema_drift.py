@@ -14,7 +14,7 @@ _ADVICE = (
 )
 
 
-def schema_drift(remarks: pd.DataFrame | None, provenance: Provenance) -> Findings:
+def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Findings:
     """Exports are not as this version of tracekit knows them.
 
     What it looks for:
@@ -31,13 +31,13 @@ def schema_drift(remarks: pd.DataFrame | None, provenance: Provenance) -> Findin
         When the tables were not read from exports; and when it finds nothing in those that there
         are, but a stage that brings them did not come to its end, or some are damaged.
     """
-    if remarks is None:
+    if losses is None:
         raise Unavailable("the tables were not read from exports.")
-    found = {flaw: remarks[remarks["flaw"] == flaw.value] for flaw in Flaw}
+    found = {flaw: losses[losses["flaw"] == flaw.value] for flaw in Flaw}
     changed = found[Flaw.CHANGED]
     nulled = changed["table"].fillna("") != ""
     lost = [
-        *map(_nulls, found[Flaw.LACKING].itertuples(index=False)),
+        *map(_nulls, *(found[Flaw.LACKING][name] for name in ("table", "schema", "column"))),
         *changed.loc[nulled, "text"],
         *found[Flaw.UNREADABLE]["text"],
     ]
@@ -60,9 +60,8 @@ def _require_whole(damaged: pd.DataFrame, provenance: Provenance) -> None:
         raise Unavailable(f"an export is damaged: {damaged['text'].iloc[0]}")
 
 
-def _nulls(remark: tuple[str, ...]) -> str:
+def _nulls(table: str, schema: str, columns: str) -> str:
     """Say which columns of the table are null for want of columns of the export."""
-    _, table, schema, columns, _ = remark
     lacking = set(columns.split(", "))
     sources = ((column.name, column.source) for column in SCHEMAS[table].columns if column.source)
     nulls = [name for name, source in sources if owner(source) in lacking]

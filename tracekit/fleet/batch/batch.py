@@ -31,6 +31,7 @@ from tracekit.fleet.batch.results import RESULTS, BatchRow, Results, forget_tabl
 from tracekit.fleet.batch.sources import RecordingSource, sources_of
 from tracekit.fleet.batch.workers import Workers, local_workers, workers_of
 from tracekit.record import Progress, quiet
+from tracekit.tables import Flaw, Loss, report
 
 _LOCK = ".lock"
 _SCRATCH = ".work-"
@@ -109,7 +110,8 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
     """Analyse every recording that the plan leads to; return what became of them, and the page.
 
     What an earlier batch left in the folder is kept, and what is unchanged since is not analysed
-    again. A recording that cannot be analysed becomes a row that says why.
+    again. A recording that cannot be analysed becomes a row that says why. What damage cost the
+    others, now or before, is reported.
 
     Raises:
         UsageError: The plan is wrong, or the folder is none of a batch.
@@ -137,6 +139,10 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
                 hint="The same command goes on from there.",
             ) from stop
         progress("drawing the page")
+        report(
+            Loss(Flaw.DAMAGED, text if text.startswith(name) else f"{name}: {text}")
+            for name, text in Results(plan.output / RESULTS).damaged().items()
+        )
         return batch.tally, write_page(plan.output)
 
 

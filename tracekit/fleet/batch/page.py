@@ -28,7 +28,7 @@ from tracekit.report import (
 )
 
 _RANKS = ("error", "warning", "note", "good")
-_NOT_SHOWN = {"results", "warnings", "tables"}
+_NOT_SHOWN = {"results", "warnings", "losses", "tables"}
 
 
 def _tone(row: BatchRow) -> str:

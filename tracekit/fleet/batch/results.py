@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from tracekit import pipeline
 from tracekit.analysis import Finding, Measurement, Result
 from tracekit.base import InputError, Recording, TracekitError, now, replacing, require
-from tracekit.tables import SCHEMAS, own
+from tracekit.tables import SCHEMAS, LossRow, Severity, own
 
 _NS_PER_MS = 1e6
 
@@ -63,6 +63,7 @@ class BatchRow:
     results: dict[str, float] = field(default_factory=dict[str, float])
     findings: tuple[RowFinding, ...] = ()
     warnings: tuple[str, ...] = ()
+    losses: tuple[LossRow, ...] = ()
     tables: tuple[str, ...] = ()
     tracekit: str = _OURS
 
@@ -70,6 +71,11 @@ class BatchRow:
     def failed(self) -> bool:
         """Whether nothing is known of the recording but why."""
         return self.state != "ok"
+
+    @property
+    def costs(self) -> tuple[LossRow, ...]:
+        """The losses by which damage cost rows or names."""
+        return tuple(loss for loss in self.losses if loss.severity is Severity.ERROR)
 
 
 _TYPES: dict[str, pa.DataType] = {
@@ -84,6 +90,14 @@ def _columns(kind: type) -> list[pa.Field]:
     return [pa.field(name, _TYPES.get(name, pa.string())) for name in kind.__annotations__]
 
 
+_TYPES["losses"] = pa.list_(
+    pa.struct(
+        [
+            pa.field(name, pa.int64() if name == "rows" else pa.string())
+            for name in LossRow.__annotations__
+        ]
+    )
+)
 _TYPES["findings"] = pa.list_(pa.struct(_columns(RowFinding)))
 ROW_SCHEMA = pa.schema(_columns(BatchRow))
 
@@ -99,7 +113,13 @@ def worded(row: BatchRow, say: Callable[[str], str]) -> BatchRow:
     )
     words = ("recording", "source", "error", "hint", "template", "instruments", "device", "target")
     said: dict[str, Any] = {name: say(getattr(row, name)) for name in words}
-    return replace(row, **said, findings=tuple(found), warnings=tuple(map(say, row.warnings)))
+    return replace(
+        row,
+        **said,
+        findings=tuple(found),
+        warnings=tuple(map(say, row.warnings)),
+        losses=tuple(replace(loss, text=say(loss.text)) for loss in row.losses),
+    )
 
 
 def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
@@ -123,6 +143,7 @@ def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
         results=_known(result.results),
         findings=tuple(map(_found, result.findings)),
         warnings=(*provenance.warnings, *silence),
+        losses=result.losses,
     )
 
 
@@ -228,6 +249,10 @@ class Results:
         """Put the rows of one source in place of those that it had."""
         with replacing(self.folder / f"{rows[0].source}.parquet") as file:
             pq.write_table(as_table(rows), file, **_OF_FEW_ROWS)
+
+    def damaged(self) -> dict[str, str]:
+        """Return what damage cost recordings, the first loss of each, by their names."""
+        return {row.recording: row.costs[0].text for row in self.rows("losses") if row.costs}
 
     def known(self) -> dict[str, tuple[str, bool]]:
         """Return what an earlier batch found of each source, by its key; damaged files are none.

@@ -13,6 +13,7 @@ from tracekit.fleet.query.database import Answer, Database
 from tracekit.fleet.query.sources import Opener, sources
 from tracekit.fleet.query.views import LeftOut, Views
 from tracekit.record import Progress, quiet
+from tracekit.tables import report
 
 _HINT = "Ask with SELECT, WITH, PIVOT, SUMMARIZE, EXPLAIN, or DESCRIBE a table; --list lists them."
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -75,6 +76,7 @@ def asked(
             opener = Opener(workshop, number)
             views = Views(database, found, opener, left_out, progress)
             answer = _answer(sql, database, views)
+            report(left_out.losses)
             yield answer, (*opener.notes, *left_out.warnings)
         except duckdb.Error as error:
             raise refusal(error) from error

@@ -24,7 +24,7 @@ from tracekit.base import (
 from tracekit.fleet.batch.results import BatchRow, Results
 from tracekit.pipeline import import_
 from tracekit.record import Progress
-from tracekit.tables import index, is_bundle, meant
+from tracekit.tables import Severity, collecting, index, is_bundle, meant, report
 
 DEFAULT = Path("bench/traces")
 _ZIPPED = ".trace.zip"
@@ -208,7 +208,12 @@ class Opener:
     def _import(self, bundle: Path) -> Recording | TracekitError:
         folder = self.workshop / "imported" / str(len(self._imported))
         try:
-            found = import_([bundle], folder, run=self.number)[0]
+            with collecting() as ledger:
+                found = import_([bundle], folder, run=self.number)[0]
+            # Its tables are lost where a question names them; of the rest it is told.
+            report(
+                (loss for loss in ledger.losses if loss.severity is not Severity.NOTE), read=False
+            )
             _, several = meant(index(found.exports), found.exports, self.number, bundle.name)
         except InterruptedRunError as stop:
             raise KeyboardInterrupt from stop  # no fault of the bundle, which would be left out

@@ -14,37 +14,74 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import RecordingError, TracekitError, UsageError
+from tracekit.base import InputError, RecordingError, TracekitError, UsageError
 from tracekit.fleet.batch.results import ROW_SCHEMA
 from tracekit.fleet.query import overviews
 from tracekit.fleet.query.database import Database
-from tracekit.fleet.query.sources import Opener, Sources, sources
+from tracekit.fleet.query.sources import AskedRun, Opener, Sources, sources
 from tracekit.pipeline import tables_of
 from tracekit.record import Progress, quiet
-from tracekit.tables import SCHEMAS, MissingTableError, origins, sentences
+from tracekit.tables import (
+    SCHEMAS,
+    Flaw,
+    Ledger,
+    Loss,
+    MissingTableError,
+    Severity,
+    collecting,
+    origins,
+    report,
+    sentences,
+)
 
 _ROW_GROUP = 122_880  # rows; what one thread of DuckDB takes at a time
 _NAMED = 12  # runs of one sentence, and sentences
 
 
 class LeftOut:
-    """Runs that lack a table or cannot be read, and what readers said of the others."""
+    """Runs that lack a table or cannot be read, and what was lost of the others."""
 
     def __init__(self) -> None:
-        self._runs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self._runs: defaultdict[tuple[str, str, Flaw], list[str]] = defaultdict(list)
 
-    def note(self, table: str, run: str, words: str = " is left out: there is none.") -> None:
+    def note(
+        self,
+        table: str,
+        run: str,
+        words: str = " is left out: there is none.",
+        flaw: Flaw = Flaw.NOTED,
+    ) -> None:
         """Note why a run does not have a table, or what the reader of it had to say."""
-        self._runs[table, words].append(run)
+        self._runs[table, words, flaw].append(run)
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """All of it: damage first, then runs that are left out."""
+        first = sorted(
+            self._runs.items(),
+            key=lambda noted: (
+                noted[0][2].severity is not Severity.ERROR,
+                noted[0][1].startswith(":"),
+            ),
+        )
+        losses = [
+            Loss(flaw, f"{table} of {_named(runs)}{words}", table=table)
+            for (table, words, flaw), runs in first
+        ]
+        left = len(losses) - _NAMED
+        more = f"There are {left:,} more losses; ask fewer runs to see them."
+        return (*losses[:_NAMED], *([Loss(Flaw.NOTED, more)] if left > 0 else []))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """All of it in sentences, those of runs that are left out first."""
-        first = sorted(self._runs.items(), key=lambda noted: noted[0][1].startswith(":"))
-        sentences = [f"{table} of {_named(runs)}{words}" for (table, words), runs in first]
-        left = len(sentences) - _NAMED
-        more = [f"There are {left:,} more remarks; ask fewer runs to see them."] if left > 0 else []
-        return (*sentences[:_NAMED], *more)
+        """All of it in sentences."""
+        return sentences(self.losses)
+
+
+def _flaw(error: TracekitError, ledger: Ledger) -> Flaw:
+    """Tell whether a run is left out for damage: it was told, or nothing of it can be read."""
+    damage = ledger.costs or (isinstance(error, InputError) and not ledger.read)
+    return Flaw.DAMAGED if damage else Flaw.UNSURE
 
 
 def _named(runs: list[str]) -> str:
@@ -111,24 +148,33 @@ class Views:
     def _files(self, name: str) -> Iterator[Path]:
         """Yield a file with the table of each run that has it; the others are noted."""
         for number, run in enumerate(self.sources.each_run(self.progress, f"{name}: ")):
-            try:
-                tables = tables_of(self.opener.opened(run))
-                before = tables.said
-                table = pa.Table.from_pandas(tables[name], preserve_index=False)
-            except MissingTableError:
-                self.left_out.note(name, run.name)
+            table = self._read(name, run)
+            if table is None:
                 continue
-            except TracekitError as error:
-                self.left_out.note(name, run.name, f" is left out: {error.message}")
-                continue
-            said = (remark for remark in tables.said if remark not in before)
-            for remark in sentences(said, bundles=False):
-                self.left_out.note(name, run.name, f": {remark}")
             for place, (column, value) in enumerate(overviews.named(run).items()):
                 table = table.add_column(place, column, pa.repeat(value, table.num_rows))
             file = self.database.workshop / f"{name}.{number}.parquet"
             pq.write_table(table, file, compression="zstd", row_group_size=_ROW_GROUP)
             yield file
+
+    def _read(self, name: str, run: AskedRun) -> pa.Table | None:
+        """Return a table of a run; None where it is left out. What is lost of it is noted."""
+        with collecting() as ledger:
+            try:
+                tables = tables_of(self.opener.opened(run))
+                table = pa.Table.from_pandas(tables[name], preserve_index=False)
+            except MissingTableError:
+                self.left_out.note(name, run.name)
+                table = None
+            except TracekitError as error:
+                words = f" is left out: {error.message}"
+                self.left_out.note(name, run.name, words, _flaw(error, ledger))
+                return None
+        for flaw in Flaw:
+            lost = [loss for loss in ledger.read if loss.flaw is flaw]
+            for text in sentences(lost, bundles=False):
+                self.left_out.note(name, run.name, f": {text}", flaw)
+        return table
 
     def _overview(self, name: str) -> list[str]:
         schema = overviews.SCHEMAS[name]
@@ -140,7 +186,8 @@ class Views:
                 rows = [overviews.named(run) | {"state": "unreadable", "error": error.message}]
                 if name != "runs":
                     rows = []
-                    self.left_out.note(name, run.name, f" is left out: {error.message}")
+                    words = f" is left out: {error.message}"
+                    self.left_out.note(name, run.name, words, _flaw(error, Ledger()))
             done.append(pa.Table.from_pylist(rows, schema))
         for batch in self.sources.batches:
             for recording in batch.recordings if name != "runs" else ():
@@ -164,6 +211,7 @@ def listing(
     with TemporaryDirectory(prefix="tracekit-query-") as workshop:
         opener = Opener(Path(workshop), number)
         counts = _counts(found, opener, left_out, progress)
+    report(left_out.losses)
     return list(_views(found, counts)), (*opener.notes, *left_out.warnings)
 
 
@@ -175,7 +223,8 @@ def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progres
             counts.update(list(tables_of(recording)))
             counts.update(["metrics", "findings"] if recording.result_file.exists() else [])
         except TracekitError as error:
-            left_out.note("every table", run.name, f" is left out: {error.message}")
+            words = f" is left out: {error.message}"
+            left_out.note("every table", run.name, words, _flaw(error, Ledger()))
     for batch in found.batches:
         analysed = sum(not recording.failed for recording in batch.recordings)
         counts.update({name: len(batch.table(name)) for name in SCHEMAS})

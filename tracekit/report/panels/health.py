@@ -59,12 +59,12 @@ _MARKS = ("phases", "steps")
 def health(result: Result, tables: Tables) -> Context:
     """Collect what tells whether the numbers can be trusted."""
     provenance = result.provenance
-    found = gates(tables)  # which reads the tables that remarks are about
-    said = rows(tables, "remarks").frame
-    remarks = [] if said.empty else dict.fromkeys(said["text"].dropna().astype(str))
+    found = gates(tables)  # which reads the tables that losses are about
+    said = rows(tables, "losses").frame
+    losses = [] if said.empty else dict.fromkeys(said["text"].dropna().astype(str))
     return {
         "warnings": provenance.warnings,
-        "remarks": [text for text in remarks if text not in provenance.warnings],
+        "losses": [text for text in losses if text not in provenance.warnings],
         "facts": list(_facts(provenance, tables)),
         "overhead": provenance.overhead,
         "stages": provenance.stages,

@@ -30,6 +30,7 @@ from tracekit.tables.bundle.errors import (
     unknown,
 )
 from tracekit.tables.bundle.names import Document, Names, gather_names
+from tracekit.tables.losses import Flaw, Loss
 
 _LARGEST = 1 << 30
 _MOST_STORES = 10_000
@@ -74,15 +75,20 @@ class BundleRun:
         raise BundleError(found.why, hint=WAY_OUT)
 
     @cached_property
-    def unchecked(self) -> tuple[str, ...]:
-        """What keeps it from being known that all tables are there, in sentences."""
+    def unchecked(self) -> tuple[Loss, ...]:
+        """What keeps it from being known that all tables are there."""
         listed, why = self._list
         if why:
-            return (f"Whether tables of run {self.number} are missing could not be checked: {why}",)
+            text = f"Whether tables of run {self.number} are missing could not be checked: {why}"
+            return (Loss(Flaw.UNSURE, text, run=self.number),)
         unlisted = [table.number for table in self.tables if table.number not in listed]
         return tuple(
-            f"Store {number} of run {self.number} is not in the run's list of tables, "
-            f"{table_list(self.number)}; it is read all the same."
+            Loss(
+                Flaw.UNSURE,
+                f"Store {number} of run {self.number} is not in the run's list of tables, "
+                f"{table_list(self.number)}; it is read all the same.",
+                run=self.number,
+            )
             for number in unlisted
         )
 
@@ -160,11 +166,14 @@ class Bundle:
         )
 
     @property
-    def missing(self) -> tuple[str, ...]:
-        """A sentence on each run that must be there, and is not."""
+    def missing(self) -> tuple[Loss, ...]:
+        """Each run that must be there, and is not."""
         missing = sorted(self.document.runs.keys() - {run.number for run in self.runs})
         return tuple(
-            f"Run {number} is left out: {called(self.path)} has a document that names it, and no "
-            f"{run_folder(number)}."
+            Loss(
+                Flaw.DAMAGED,
+                f"Run {number} is left out: {called(self.path)} has a document that names it, and "
+                f"no {run_folder(number)}.",
+            )
             for number in missing
         )

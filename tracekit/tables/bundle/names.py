@@ -15,6 +15,7 @@ from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, Part, Value
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
+from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.values import without_collecting
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ class Document:
         except ArchiveError:
             return {}
 
+    def flaw(self) -> Flaw:
+        """Say what is wrong where it says nothing: it is often left out, and else is damaged."""
+        return Flaw.UNNAMED if self._files.exists(NAME) else Flaw.UNSURE
+
     def why_not(self, number: int) -> str:
         """Say, for the end of a sentence, why it says nothing of a run; empty where it does."""
         if self.run(number) is not None:
@@ -91,12 +96,12 @@ class ProcessNames(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """The names of a run. `remarks` are sentences on names that are missing or may differ."""
+    """The names of a run; `losses` tell which are missing, or may differ."""
 
     processes: Mapping[int, str] = field(default_factory=dict[int, str])
     threads: Mapping[int, str] = field(default_factory=dict[int, str])
     cores: Mapping[int, str] = field(default_factory=dict[int, str])
-    remarks: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
 
     def process(self, pid: int) -> str:
         """Return the name of a process, without its pid."""
@@ -138,7 +143,9 @@ def short_name(execname: str) -> str:
 
 def gather_names(run: "BundleRun") -> Names:
     """Return the names of a run."""
-    processes, threads, remarks = dict[int, str](), dict[int, str](), list[str]()
+    processes, threads = dict[int, str](), dict[int, str]()
+    document = run.document.run(run.number)
+    unread: list[Loss] = []
     for schema, found, gather in (
         ("process-info", processes, _processes),
         ("thread-info", threads, _threads),
@@ -146,24 +153,36 @@ def gather_names(run: "BundleRun") -> Names:
         try:
             found.update(gather(run, schema))
         except BundleError as error:
-            remarks.append(f"Names of {schema} are not available: {error.message}")
-    document = run.document.run(run.number)
+            # Where the document has names, those of the tables are a second source.
+            flaw = Flaw.UNNAMED if document is None else Flaw.UNSURE
+            text = f"Names of {schema} are not available: {error.message}"
+            unread.append(Loss(flaw, text, schema=schema, run=run.number))
     if document is None:
         less = _LESS.format(why=run.document.why_not(run.number))
-        return Names(processes, threads, {}, (less, *remarks))
+        loss = Loss(run.document.flaw(), less, run=run.number)
+        return Names(processes, threads, {}, (loss, *unread))
     own = documented_processes(document)
     own_threads = _documented_threads(document, own)
-    remarks[:0] = [
-        f"The {NAME} of {called(run.files.bundle)} lacks {len(missing):,} {what} of the "
-        f"recording: these have the names of the table {table}, some of which are cut."
+    name = f"The {NAME} of {called(run.files.bundle)}"
+    lacking = [
+        Loss(
+            Flaw.UNSURE,
+            f"{name} lacks {len(missing):,} {what} of the recording: these have the names of the "
+            f"table {table}, some of which are cut.",
+            run=run.number,
+        )
         for what, table, missing in (
             ("processes", "process-info", processes.keys() - own.keys()),
             ("threads", "thread-info", threads.keys() - own_threads.keys()),
         )
         if missing
     ]
+    cores, why = _cores(document)
+    if why:
+        text = f"{name} {why}: kinds of cores are not available."
+        lacking.append(Loss(Flaw.UNNAMED, text, run=run.number))
     named = processes | {pid: short_name(names.execname) for pid, names in own.items()}
-    return Names(named, threads | own_threads, _cores(document), tuple(remarks))
+    return Names(named, threads | own_threads, cores, (*lacking, *unread))
 
 
 def documented_processes(document: Part) -> dict[int, ProcessNames]:
@@ -194,16 +213,20 @@ def _documented_threads(document: Part, processes: Mapping[int, ProcessNames]) -
     return found
 
 
-def _cores(document: Part) -> dict[int, str]:
-    """Return the kinds of cores, by number."""
+def _cores(document: Part) -> tuple[dict[int, str], str]:
+    """Return the kinds of cores, by number, and why some cannot be read; empty where all can."""
     found: dict[int, str] = {}
-    with suppress(ArchiveError):
+    if document.get("allObjects") is None:
+        return found, ""
+    try:
         for place, core in enumerate(document.members("allObjects")):
             flags = Part(core.archive, core.get("topology")).integer("_clusterFlags")
             number = core.integer("$0")
             if flags in _KINDS:
                 found[place if number is None else number] = _KINDS[flags]
-    return found
+    except ArchiveError as error:
+        return found, str(error)
+    return found, ""
 
 
 def _processes(run: "BundleRun", schema: str) -> dict[int, str]:

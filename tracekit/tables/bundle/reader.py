@@ -20,17 +20,16 @@ from tracekit.tables.bundle.cells.encodings import (
     UNITS,
     Encoding,
     EngineeringType,
-    Evidence,
-    Unsure,
     engineering_type,
 )
 from tracekit.tables.bundle.cells.labels import Labels, Values, blocks, signed
 from tracekit.tables.bundle.container.records import TIME, read_records
 from tracekit.tables.bundle.container.store import Store, StoreColumn
 from tracekit.tables.bundle.container.uniquer import Numbers
-from tracekit.tables.bundle.errors import ArchiveError
+from tracekit.tables.bundle.errors import ArchiveError, called
 from tracekit.tables.bundle.stacks.images import RunPlaces
 from tracekit.tables.bundle.stacks.stacks import StackCells, Stacks
+from tracekit.tables.losses import Evidence, Flaw, Loss
 from tracekit.tables.values import FORMS, Form
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
 
@@ -193,26 +192,33 @@ class BundleReader:
                 xpath=self._xpath,
                 columns=tuple(cells),
                 rows=times[piece].size,
-                notes=(
-                    *self.unsure,
-                    *(f"{store.schema}: {remark}" for remark in self._values.identities.remarks),
-                    *unwritten,
-                    *(remark.removesuffix(".") for remark in self._places.remarks),
-                ),
+                losses=(*self.unsure, *unwritten, *self.unnamed),
             )
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces have named so far."""
         return self._stacks.symbols()
 
+    @property
+    def unnamed(self) -> tuple[Loss, ...]:
+        """Which names of the rows so far are missing, or may differ."""
+        return (*self._values.identities.losses, *self._places.losses)
+
     @cached_property
-    def unsure(self) -> tuple[Unsure, ...]:
+    def unsure(self) -> tuple[Loss, ...]:
         """The columns that are not surely read; none of a table without rows."""
         if not self._store.rows:
             return ()
         pairs = [*zip(self._store.columns, self.kinds, strict=True)]
         return tuple(
-            Unsure(evidence, self._store.schema, columns)
+            Loss(
+                Flaw.UNSURE,
+                schema=self._store.schema,
+                columns=columns,
+                run=self._run.number,
+                evidence=evidence,
+                bundle=called(self._files.bundle),
+            )
             for evidence in Evidence
             if evidence is not Evidence.VERIFIED
             and (
@@ -222,7 +228,7 @@ class BundleReader:
             )
         )
 
-    def _unwritten(self, columns: Sequence[Raw]) -> Iterator[str]:
+    def _unwritten(self, columns: Sequence[Raw]) -> Iterator[Loss]:
         """Say how many rows look as those do that were allotted and never written."""
         if len(columns) < _FEW:
             return
@@ -232,9 +238,13 @@ class BundleReader:
         for raw in others:
             rows = rows[raw.take(rows) == 0]
         if rows.size:
-            yield (
-                f"{self._store.schema}: {rows.size:,} of its rows hold zeroes alone, as rows do "
-                "that were never written"
+            yield Loss(
+                Flaw.UNSURE,
+                f"{called(self._files.bundle)}: {self._store.schema}: {rows.size:,} of its rows "
+                "hold zeroes alone, as rows do that were never written.",
+                schema=self._store.schema,
+                rows=int(rows.size),
+                run=self._run.number,
             )
 
     def _cells(

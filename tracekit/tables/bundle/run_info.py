@@ -35,6 +35,7 @@ from tracekit.tables.bundle.names import (
     documented_processes,
     short_name,
 )
+from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.toc import Toc, TocRun, TocTable, setting_line, toc_text
 
 _LARGEST = 1 << 26
@@ -49,22 +50,24 @@ _ISSUES = """
 """
 
 
-def issues_of(bundle: Bundle, run: BundleRun) -> tuple[str, ...]:
-    """Return a sentence for each kind of issue that was noted of a run.
+def issues_of(bundle: Bundle, run: BundleRun) -> tuple[Loss, ...]:
+    """Return each kind of issue that was noted of a run.
 
-    That the database is not there, or is damaged, is said in a sentence, too.
+    That the database is not there, or is damaged, is a loss, too.
     """
     name = f"Trace{run.number}.run/RunIssues.storedata"
     try:
         bundle.files.open(name).close()
         if bundle.files.size(name) > _LARGEST:
             raise bundle.files.damaged(name, f"is larger than {_LARGEST:,} bytes")
-        return tuple(_noted(*issue) for issue in _issues((bundle.path / name).resolve()))
+        noted = _issues((bundle.path / name).resolve())
+        return tuple(Loss(Flaw.NOTED, _noted(*issue), run=run.number) for issue in noted)
     except BundleError as error:
         why = error.message
     except (sqlite3.Error, UnicodeDecodeError, OverflowError):
         why = f"{name} is no database that can be read."
-    return (f"What Instruments noted of run {run.number} is not available: {why}",)
+    text = f"What Instruments noted of run {run.number} is not available: {why}"
+    return (Loss(Flaw.UNSURE, text, run=run.number),)
 
 
 def _issues(path: Path) -> list[tuple[int, str, float]]:
@@ -166,25 +169,27 @@ _DEVICE = {
 }
 
 
-def run_info(run: BundleRun) -> tuple[TocRun, tuple[str, ...]]:
-    """Return how a run went, without its tables, and in sentences what is not known of it."""
+def run_info(run: BundleRun) -> tuple[TocRun, tuple[Loss, ...]]:
+    """Return how a run went, without its tables, and what is not known of it."""
+    flaw = run.document.flaw()
     document, why = run.document.run(run.number), run.document.why_not(run.number)
     if document is not None:
         try:
             return _documented(run, document)
         except ArchiveError as error:
             why = f"the document of {called(run.files.bundle)} {error}"
-    less = (
+    text = (
         f"Device, template, settings, duration and end of run {run.number} are not available, "
         f"because {why}."
     )
+    less = Loss(flaw, text, run=run.number)
     try:
         return without_document(run), (less,)
     except BundleError as error:
-        return TocRun(run.number), (less, error.message)
+        return TocRun(run.number), (less, Loss(Flaw.UNNAMED, error.message, run=run.number))
 
 
-def _documented(run: BundleRun, document: Part) -> tuple[TocRun, tuple[str, ...]]:
+def _documented(run: BundleRun, document: Part) -> tuple[TocRun, tuple[Loss, ...]]:
     info = Part(document.archive, document.get("runInfo"))
     if not isinstance(info.node, Mapping):
         raise ArchiveError("does not say how the run went")
@@ -226,11 +231,12 @@ def _documented(run: BundleRun, document: Part) -> tuple[TocRun, tuple[str, ...]
         processes=tuple(process for process, _ in processes),
         paths={process.pid: path for process, path in processes if path},
     )
-    return summary, (*unnamed, *unsure, *_missing(run, summary))
+    said = (*unnamed, *unsure, *_missing(run, summary))
+    return summary, tuple(Loss(Flaw.UNSURE, text, run=run.number) for text in said)
 
 
 def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
-    """Return a remark on what every document says of a run and this one does not."""
+    """Return a sentence on what every document says of a run and this one does not."""
     said = {
         "the system": summary.device.get("os-version"),
         "the kind of target": summary.target_type or summary.all_processes,
@@ -363,23 +369,24 @@ VERIFIED_BUILDS = ("17A5295f", "17C529")
 _BUILD = re.compile(r"\(([0-9A-Za-z]{1,20})\)", re.ASCII)
 
 
-def remarks_of(bundle: Bundle, number: int | None = None) -> tuple[str, ...]:
-    """Return sentences on what is missing, unreadable or not verified of one run, or of all."""
+def losses_of(bundle: Bundle, number: int | None = None) -> tuple[Loss, ...]:
+    """Return what is missing, unreadable or not verified of one run, or of all."""
     runs = (run for run in bundle.runs if number in {None, run.number})
-    said = [*bundle.missing]
+    found = [*bundle.missing]
     for run in runs:
-        info, remarks = run_info(run)
-        said += _build(run, info.instruments_version)
-        said += remarks + run.names.remarks + run.unchecked
-        said += [table.left_out for table in run.tables if isinstance(table, Unreadable)]
-    return tuple(dict.fromkeys(said))
+        info, losses = run_info(run)
+        found += _build(run, info.instruments_version)
+        found += losses + run.names.losses + run.unchecked
+        found += [table.loss for table in run.tables if isinstance(table, Unreadable)]
+    return tuple(dict.fromkeys(found))
 
 
-def _build(run: BundleRun, version: str) -> Iterator[str]:
+def _build(run: BundleRun, version: str) -> Iterator[Loss]:
     found = _BUILD.search(version)
     if found is None or found[1] not in VERIFIED_BUILDS:
         build = found[1] if found else "which it does not name"
-        yield (
+        text = (
             f"Reading {called(run.files.bundle)} is not verified for its build of Instruments, "
             f"{build}; it was for {' and '.join(VERIFIED_BUILDS)}."
         )
+        yield Loss(Flaw.UNSURE, text, run=run.number)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.tables.drift import DamagedExportError
+from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.values import texts_of
 from tracekit.tables.xml.definitions import NULL, Definitions, Value
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
@@ -148,18 +149,23 @@ class _Detail:
             for tag, values in self._stacks.items()
         ]
         strange = [name for name in self._texts if "%" in name]
-        notes = {
+        kinds = {
             "attributes whose names XML does not allow are read all the same": strange,
             "elements that tracekit does not know are left out": self._others,
         }
+        schema = detail_name(self._xpath) or _NAMELESS
         return Node(
-            schema=detail_name(self._xpath) or _NAMELESS,
+            schema=schema,
             xpath=self._xpath,
             columns=(*attributes, *stacks),
             rows=self._rows,
             damage=damage,
             number=self.number,
-            notes=tuple(f"{words}: {', '.join(all_)}" for words, all_ in notes.items() if all_),
+            losses=tuple(
+                Loss(Flaw.UNKNOWN, f"{words}: {', '.join(all_)}", schema=schema)
+                for words, all_ in kinds.items()
+                if all_
+            ),
         )
 
 

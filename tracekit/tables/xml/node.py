@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from tracekit.tables.bundle.cells.encodings import Said
+from tracekit.tables.losses import Loss
 
 STACK_TYPES = frozenset({"backtrace", "kperf-bt", "tagged-backtrace", "text-backtrace"})
 FRAMES = pa.schema(
@@ -145,7 +145,7 @@ class Node:
     """One table of an export, or a piece of one; `damage` says where its rows stop too early.
 
     The pieces of one table have the same `number`, which counts the tables of a file from 1.
-    `notes` say what else is to be known of the table.
+    `losses` are what else is to be known of the rows up to its end.
     """
 
     schema: str
@@ -154,7 +154,7 @@ class Node:
     rows: int
     damage: str = ""
     number: int = 1
-    notes: tuple[Said, ...] = ()
+    losses: tuple[Loss, ...] = ()
 
 
 class Reader(Protocol):

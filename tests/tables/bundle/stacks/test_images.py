@@ -146,9 +146,9 @@ def test_a_damaged_list_is_told_of(tmp_path: Path, content: bytes, why: str) -> 
     places = places_of(tmp_path, "4711", content)
     for _ in range(2):
         assert named(places, (4711, DYLD.address)) == [("", None)]
-    assert places.remarks == (
+    assert [*map(str, places.losses)] == [
         f"The list of the binaries of process 4711 {why}: some of its addresses have no names.",
-    )
+    ]
 
 
 INFO = RunInfo(
@@ -179,15 +179,15 @@ def test_each_process_has_its_own_binaries_and_all_have_the_kernel(bundle: Path)
     assert named(places, *wanted) == [*wanted.values()]
     loaded = [binary.load_address for binary in places.binaries]
     assert loaded == [OF_KERNEL.address, 0x500000, 0x195431000]
-    assert places.remarks == ()
+    assert places.losses == ()
 
 
 def test_a_binary_whose_symbols_are_not_kept(bundle: Path) -> None:
     (bundle / FILE).unlink()
     places = RunPlaces(Bundle(bundle).runs[0])
     assert named(places, (4711, 0x195431100)) == [("dyld", None)]
-    [said] = places.remarks
-    assert said.startswith("symbols/stores has nothing on dyld: ")
+    [loss] = places.losses
+    assert loss.text.startswith("symbols/stores has nothing on dyld: ")
 
 
 @pytest.mark.parametrize("kept", [0, 0x40, 0x80])
@@ -195,4 +195,5 @@ def test_damaged_symbols_are_told_of(bundle: Path, kept: int) -> None:
     (bundle / FILE).write_bytes((bundle / FILE).read_bytes()[:kept])
     places = RunPlaces(Bundle(bundle).runs[0])
     assert named(places, (4711, 0x195431100)) == [("dyld", None)]
-    assert places.remarks == (f"made.trace: {FILE} is cut: its functions have no names.",)
+    [loss] = places.losses
+    assert str(loss) == f"made.trace: {FILE} is cut: its functions have no names."

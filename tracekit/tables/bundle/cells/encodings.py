@@ -5,11 +5,11 @@ cell by cell; what is inferred follows from values seen; a type that is not list
 which nothing is known.
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from tracekit.tables.bundle.container.requirements import Requirements
+from tracekit.tables.losses import Evidence
 from tracekit.tables.values import ENGINEERING_TYPES
 
 ALL_32, ALL_64 = (1 << 32) - 1, (1 << 64) - 1
@@ -39,15 +39,6 @@ class Encoding(StrEnum):
     TAGGED_BACKTRACE = "the number of an array: chunks, a tag"
     TEXT_SYMBOL = "the number of an array: process, address"
     UNKNOWN = "nothing known"
-
-
-class Evidence(StrEnum):
-    """How surely an encoding is known."""
-
-    VERIFIED = "compared with exports"
-    INFERRED = "never compared with an export"
-    RAW = "not known; the stored numbers are given as they are"
-    NONE = "not known; its cells are left empty"
 
 
 STACKS = frozenset(
@@ -94,54 +85,3 @@ def engineering_type(type_id: str, required: Requirements) -> EngineeringType:
         encoding, evidence = Encoding.UNKNOWN, Evidence.NONE
     all_ones = tag in _ALL_ONES or encoding is Encoding.THREAD_NAME
     return EngineeringType(type_id, tag, encoding, evidence, all_ones)
-
-
-_SAID = {
-    Evidence.INFERRED: "read by an encoding that was never compared with an export",
-    Evidence.RAW: "of a type that is not known, the numbers as they are stored",
-    Evidence.NONE: "left empty, because how the type is stored is not known",
-}
-
-
-@dataclass(frozen=True)
-class Unsure:
-    """Columns of a table that were not surely read, or not at all, by their mnemonics."""
-
-    evidence: Evidence
-    schema: str
-    columns: tuple[str, ...]
-    bundle: str = ""
-
-    def __str__(self) -> str:
-        return sentences([self])[0]
-
-
-Said = str | Unsure
-"""What a reader says of a table: a sentence, or what one is made of."""
-
-
-def sentences(said: Iterable[Said], *, bundles: bool = True) -> tuple[str, ...]:
-    """Return what was said in sentences, each once; those on several tables of a bundle become one.
-
-    It stands where the first of them stood. Without the names of `bundles`, those on several
-    bundles are alike.
-    """
-    groups: dict[str | tuple[str, Evidence], list[Unsure]] = {}
-    for fromkey in dict.fromkeys(said):
-        if isinstance(fromkey, str):
-            groups[fromkey] = []
-        else:
-            groups.setdefault((fromkey.bundle, fromkey.evidence), []).append(fromkey)
-    return tuple(
-        kind if isinstance(kind, str) else _sentence(tables, bundles=bundles)
-        for kind, tables in groups.items()
-    )
-
-
-def _sentence(tables: Sequence[Unsure], *, bundles: bool) -> str:
-    first, columns = tables[0], [", ".join(table.columns) for table in tables]
-    words = f"{first.bundle}: " if bundles and first.bundle else ""
-    if len(tables) == 1:
-        return f"{words}{first.schema}: {_SAID[first.evidence]}: {columns[0]}."
-    named = (f"{table.schema} ({own})" for table, own in zip(tables, columns, strict=True))
-    return f"{words}{_SAID[first.evidence]}: {', '.join(named)}."

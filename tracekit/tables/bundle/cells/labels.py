@@ -29,6 +29,7 @@ from tracekit.tables.bundle.cells.encodings import (
 from tracekit.tables.bundle.container.uniquer import Numbers, Ragged
 from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.bundle.names import UNKNOWN, Names
+from tracekit.tables.losses import Flaw, Loss
 
 Stored = NDArray[np.uint64]
 
@@ -145,10 +146,12 @@ class Identities:
     def __init__(self, run: BundleRun) -> None:
         self._run = run
         self._unnamed: dict[str, set[int]] = {"processes": set(), "threads": set()}
+        self._asked = False
 
     def processes(self, ids: Numbers) -> tuple[pa.Array, pa.Array]:
         """Return the texts of processes and their pids, null where one is not known."""
         pids = _integers(self._pairs(ids)[:, 0])
+        self._asked |= bool(ids.size)
         names = self._run.names if ids.size else Names()
         self._unnamed["processes"] |= {*pids.to_pylist()} - {None, *names.processes}
         texts = [None if pid is None else names.process_with_pid(pid) for pid in pids.to_pylist()]
@@ -160,6 +163,7 @@ class Identities:
         tids, owned = _integers(pairs[:, 0]), pairs[:, 1] != ALL_64
         _, owners = self.processes(_ids(pairs[owned, 1]))
         pids = owners.take(pa.array(np.cumsum(owned) - 1, mask=~owned))
+        self._asked |= bool(ids.size)
         names = self._run.names if ids.size else Names()
         self._unnamed["threads"] |= {*tids.to_pylist()} - {None, *names.threads}
         texts = [
@@ -169,14 +173,19 @@ class Identities:
         return pa.array(texts, pa.string()), tids, pids
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """How many processes and threads have been asked for that nothing in the bundle names."""
-        return tuple(
-            f"{len(found):,} {what} that rows name have no name in the bundle, and are called "
-            f"{UNKNOWN}"
+    def losses(self) -> tuple[Loss, ...]:
+        """What names lack that have been asked for; nothing where none has been."""
+        unnamed = (
+            Loss(
+                Flaw.UNSURE,
+                f"{len(found):,} {what} that rows name have no name in the bundle, and are called "
+                f"{UNKNOWN}.",
+                run=self._run.number,
+            )
             for what, found in self._unnamed.items()
             if found
         )
+        return (*unnamed, *(self._run.names.losses if self._asked else ()))
 
     def _pairs(self, ids: Numbers) -> Stored:
         return self._run.arrays.take(ids).pairs("process or thread")

@@ -25,6 +25,7 @@ from tracekit.tables.bundle.container.requirements import (
     Topology,
 )
 from tracekit.tables.bundle.errors import ArchiveError
+from tracekit.tables.losses import Flaw, Loss
 
 RECORDS = "bulkstore"
 _LARGEST = 1 << 22
@@ -81,10 +82,11 @@ class Unreadable:
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
-    def left_out(self) -> str:
-        """Say which table is not read, and why."""
+    def loss(self) -> Loss:
+        """The table that is not read, and why."""
         name = f"{self.schema} (store {self.number})" if self.schema else f"Store {self.number}"
-        return f"{name} of run {self.run} is left out: {self.why}"
+        text = f"{name} of run {self.run} is left out: {self.why}"
+        return Loss(Flaw.DAMAGED, text, schema=self.schema, run=self.run)
 
 
 def run_folder(run: int) -> str:

@@ -1,7 +1,7 @@
 """What lies at the addresses of a run's processes: binaries, and symbols in them.
 
 The document keeps a signature for each process: its binaries, from when to when they were there,
-and their segments. Damage is never an error here: what cannot be read is not known, and `remarks`
+and their segments. Damage is never an error here: what cannot be read is not known, and `losses`
 say so.
 """
 
@@ -20,6 +20,7 @@ from tracekit.tables.bundle.container.uniquer import Numbers
 from tracekit.tables.bundle.errors import ArchiveError, BundleError
 from tracekit.tables.bundle.stacks.stacks import NO_BINARY, Addresses, Binary, in_kernel
 from tracekit.tables.bundle.stacks.symbols import SymbolsArchive
+from tracekit.tables.losses import Flaw, Loss
 
 _HEAD = struct.Struct("<6I")
 _IMAGE = struct.Struct("<16sIIQQIIII")
@@ -172,17 +173,17 @@ class RunPlaces:
         return [*self._numbers]
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """Why names were not found, in sentences; nothing where none was looked for."""
+    def losses(self) -> tuple[Loss, ...]:
+        """Why names were not found; nothing where none was looked for."""
         if not self._asked:
             return ()
         why = self._run.document.why_not(self._run.number)
-        damage = (
-            (f"Names of functions and binaries are not available, because {why}.",)
-            if why
-            else self._damage
-        )
-        return (*damage, *self._absent())
+        run = self._run.number
+        if why:
+            text = f"Names of functions and binaries are not available, because {why}."
+            return (Loss(self._run.document.flaw(), text, run=run),)
+        damage = (Loss(Flaw.UNNAMED, text, run=run) for text in self._damage)
+        return (*damage, *(Loss(Flaw.UNSURE, text, run=run) for text in self._absent()))
 
     def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
         """Return the numbers of the binaries there at those times (ns), or `NO_BINARY`."""
@@ -214,8 +215,8 @@ class RunPlaces:
                 found[place] = archive.name(symbol)
         return found
 
-    def _tell(self, remark: str) -> None:
-        self._damage[remark] = None
+    def _tell(self, damage: str) -> None:
+        self._damage[damage] = None
 
     def _absent(self) -> Iterator[str]:
         """Say which binaries occur and have no symbols, as none does in a bundle that is whole."""

@@ -1,0 +1,242 @@
+"""Whatever damage changes in the output of a command, the command reports it.
+
+For rows and names it ends with 3, and writes everything else.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from bundle_writer import Encoder, Thread, ThreadName, write_bundle
+from bundle_writer.examples import INFO, MAIN, gpu_intervals, messages, profile
+from bundle_writer.values import TIME, Col, Table
+from command_line import run
+from small_bundle import PYTHON, process_info
+
+COMMANDS = {
+    "convert all": "convert b.trace out --to csv",
+    "convert one": "convert b.trace out.csv --schema time-profile",
+    "convert intervals": "convert b.trace out.csv --schema metal-gpu-intervals",
+    "export": "export b.trace out",
+    "tables": "tables b.trace",
+    "one table": "tables b.trace gpu_intervals",
+    "query": "query select+*+from+gpu_intervals b.trace --format csv",
+}
+
+
+QUICK = {"convert all", "query"}
+
+
+def whole_bundle(path: Path) -> Path:
+    """Write a bundle with the names of processes and threads in its document and in tables."""
+    threads = [
+        Col("time", "Time", "XRRecordedEventTimestampTypeID", TIME),
+        Col("tid", "Tid", "XRThreadIDTypeID"),
+        Col("name", "Name", "XRThreadNameTypeID"),
+        Col("main-thread", "Main", "XRBooleanTypeID"),
+    ]
+    named = ThreadName("an older name", Thread(MAIN.tid, PYTHON))
+    tables = [
+        gpu_intervals(),
+        profile(),
+        messages(),
+        process_info((4711, "pyth"), (420, "Window")),
+        Table("thread-info", threads, [(0, MAIN.tid, named, False)]),
+    ]
+    return write_bundle(path, tables, info=INFO, encoder=Encoder(4096))
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
+def cut(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 3])
+
+
+def output_of(folder: Path) -> dict[str, bytes]:
+    """Return the files that a command left beside the bundle."""
+    files = (path for path in folder.rglob("out*/**/*") if path.is_file())
+    alone = (path for path in folder.glob("out*") if path.is_file())
+    return {str(file.relative_to(folder)): file.read_bytes() for file in (*files, *alone)}
+
+
+class Played:
+    """What a command of `COMMANDS` made of the bundle in a folder."""
+
+    def __init__(self, folder: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+        before = Path.cwd()
+        os.chdir(folder)
+        try:
+            words = [word.replace("+", " ") for word in command.split()]
+            self.code = run(*words)
+        finally:
+            os.chdir(before)
+        printed = capsys.readouterr()
+        # How many losses there are is itself a report.
+        lines = [line for line in printed.out.splitlines() if not line.startswith("losses\t")]
+        self.output = (lines, output_of(folder))
+        self.words = {line for line in printed.err.splitlines() if not line.startswith("hint: ")}
+
+
+@pytest.fixture
+def original(tmp_path: Path) -> Path:
+    return whole_bundle(tmp_path / "whole/b.trace")
+
+
+def copies(
+    original: Path, damage: Callable[[Path], None], folder: Path
+) -> Iterator[tuple[str, Path]]:
+    """Yield the name of each file of a bundle, and a folder with a copy that has it damaged."""
+    for number, file in enumerate(sorted(path for path in original.rglob("*") if path.is_file())):
+        name = str(file.relative_to(original))
+        copy = shutil.copytree(original, folder / str(number) / "b.trace")
+        damage(copy / name)
+        yield name, copy.parent
+
+
+@pytest.mark.parametrize("damage", [remove, cut])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(line, id=name, marks=() if name in QUICK else pytest.mark.campaign)
+        for name, line in COMMANDS.items()
+    ],
+)
+def test_what_a_damaged_part_changes_is_reported(
+    original: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    damage: Callable[[Path], None],
+) -> None:
+    whole = Played(original.parent, command, capsys)
+    assert whole.code == 0, whole.words
+    silent: list[str] = []
+    changed = 0
+    for name, folder in copies(original, damage, tmp_path):
+        played = Played(folder, command, capsys)
+        assert played.code in {0, 3}, (name, played.words)
+        different = played.output != whole.output
+        changed += different
+        if different and not played.words - whole.words:
+            silent.append(name)
+        if different and damage is cut and played.code != 3:
+            silent.append(f"{name}: exit code {played.code}")
+    assert silent == []
+    assert changed > 5, "the damage changes nothing"
+
+
+DOCUMENT = "form.template"
+SAMPLES = "corespace/run1/core/stores/indexed-store-1/bulkstore"
+SPEC = "corespace/run1/core/stores/indexed-store-0/spec.plist"
+SYMBOLS = "symbols/stores/044CD67E-3A0A-3CA4-8BB3-A9687D5328FE.symbolsarchive"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (DOCUMENT, DOCUMENT),
+        (SAMPLES, "bulkstore"),
+        (SPEC, "spec.plist"),
+        (SYMBOLS, ".symbolsarchive is cut"),
+    ],
+    ids=["document", "samples", "specification", "symbols"],
+)
+def test_damage_goes_with_a_run_through_all_stages(
+    tracekit: Any, original: Path, tmp_path: Path, name: str, words: str
+) -> None:
+    cut(original / name)
+    made = tmp_path / "run"
+    assert tracekit("import", original, "--output", made).code in {0, 3}  # it reads no samples
+    analyzed = tracekit("analyze", made, "--json")
+    result = json.loads(analyzed.out)
+    errors = [loss for loss in result["losses"] if loss["severity"] == "error"]
+    assert any(words in loss["text"] for loss in errors), result["losses"]
+    assert analyzed.code in {3, 4}, analyzed.err  # where the damage hides the target's work too
+    reported = tracekit("report", made)
+    assert reported.code == 3, reported.err
+    assert words in (made / "report.html").read_text()
+    listed = tracekit("tables", made, "losses", "--output", tmp_path / "losses.csv")
+    assert listed.code == 3
+    frame = pd.read_csv(tmp_path / "losses.csv")
+    assert list(frame) == ["table", "schema", "column", "rows", "severity", "flaw", "text"]
+    assert frame.loc[frame["severity"] == "error", "text"].str.contains(words, regex=False).any()
+    asked = tracekit("query", "select text from losses where severity = 'error'", made)
+    assert (asked.code, words in asked.out) == (3, True), asked.err
+    converted = tracekit("convert", made, tmp_path / "out", "--to", "csv")
+    assert converted.code == 3, converted.err
+    assert (tmp_path / "out/losses.csv").exists()
+
+
+@pytest.mark.processes
+def test_a_batch_keeps_losses_and_fails_for_them_each_time(
+    tracekit: Any, original: Path, tmp_path: Path
+) -> None:
+    cut(original / DOCUMENT)
+    for _ in range(2):
+        ran = tracekit(
+            "batch",
+            original,
+            "--output",
+            tmp_path / "batch",
+            "--workers",
+            "1",
+            "--tables",
+            "losses",
+        )
+        assert ran.code == 3, ran.err
+        assert DOCUMENT in ran.err
+    [row] = pd.read_parquet(tmp_path / "batch/results")["losses"]
+    assert any(DOCUMENT in loss["text"] and loss["severity"] == "error" for loss in row)
+    asked = tracekit("query", "select text from losses", tmp_path / "batch")
+    assert DOCUMENT in asked.out, asked.err
+
+
+def test_a_document_that_was_left_out_is_told_and_no_failure(
+    tracekit: Any, original: Path, tmp_path: Path
+) -> None:
+    (original / DOCUMENT).unlink()
+    ran = tracekit("convert", original, tmp_path / "out", "--to", "parquet")
+    assert ran.code == 0
+    assert f"b.trace has no {DOCUMENT}" in ran.err
+
+
+def test_damage_beside_what_is_asked_for_is_told_and_no_failure(
+    tracekit: Any, original: Path, tmp_path: Path
+) -> None:
+    cut(original / "corespace/run1/core/stores/indexed-store-2/spec.plist")
+    tables = tracekit("tables", original)
+    assert tables.code == 3
+    assert "os-log (store 2) of run 1 is left out" in tables.err
+    one = tracekit("tables", original, "gpu_intervals")
+    assert one.code == 0
+    assert "os-log (store 2) of run 1 is left out" in one.err
+
+
+@pytest.mark.corpus
+def test_names_that_a_real_bundle_lost_are_reported(
+    tracekit: Any, corpus: Path, tmp_path: Path
+) -> None:
+    [real] = corpus.rglob("cpu_time_profiler.trace")
+    bundle = shutil.copytree(real, tmp_path / "b.trace")
+    cut(bundle / DOCUMENT)
+    for command in (
+        ["convert", bundle, tmp_path / "out", "--to", "parquet"],
+        ["convert", bundle, tmp_path / "one.csv", "--schema", "thread-info"],
+        ["query", "select process from cpu_profile", bundle],
+    ):
+        ran = tracekit(*command)
+        assert ran.code == 3, ran.err
+        assert "Names of processes and threads are those of the tables" in ran.err
+    shutil.rmtree(bundle)
+    shutil.copytree(real, bundle)
+    ran = tracekit("convert", bundle, tmp_path / "whole", "--to", "parquet")
+    assert ran.code == 0, ran.err

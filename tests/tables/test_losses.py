@@ -1,0 +1,70 @@
+"""Losses in sentences, and the ledger of whoever collects them."""
+
+from tracekit.tables.losses import (
+    Evidence,
+    Flaw,
+    Loss,
+    Severity,
+    collecting,
+    report,
+    reported,
+    sentences,
+)
+
+INFERRED = "read by an encoding that was never compared with an export"
+UNKNOWN = "left empty, because how the type is stored is not known"
+
+
+def unsure(evidence: Evidence, schema: str, bundle: str, *columns: str) -> Loss:
+    return Loss(Flaw.UNSURE, schema=schema, columns=columns, evidence=evidence, bundle=bundle)
+
+
+TICK = unsure(Evidence.INFERRED, "tick", "x.trace", "a", "b")
+KDEBUG = unsure(Evidence.INFERRED, "kdebug", "x.trace", "d")
+EMPTY = unsure(Evidence.NONE, "tick", "x.trace", "c")
+ELSEWHERE = unsure(Evidence.INFERRED, "kdebug", "y.trace", "d")
+OLD, LAST = Loss(Flaw.NOTED, "It is old."), Loss(Flaw.NOTED, "The last.")
+CUT, NAMELESS = Loss(Flaw.DAMAGED, "It is cut."), Loss(Flaw.UNNAMED, "It has no names.")
+
+
+def test_losses_of_several_tables_become_one_sentence_where_the_first_stood() -> None:
+    assert sentences([OLD, TICK, EMPTY, LAST, KDEBUG, ELSEWHERE, OLD]) == (
+        "It is old.",
+        f"x.trace: {INFERRED}: tick (a, b), kdebug (d).",
+        f"x.trace: tick: {UNKNOWN}: c.",
+        "The last.",
+        f"y.trace: kdebug: {INFERRED}: d.",
+    )
+
+
+def test_losses_of_like_tables_of_several_bundles_are_alike() -> None:
+    for loss in (KDEBUG, ELSEWHERE):
+        found = sentences([loss, OLD], bundles=False)
+        assert found == (f"kdebug: {INFERRED}: d.", "It is old.")
+
+
+def test_errors_are_damage_to_rows_and_names() -> None:
+    errors = {flaw for flaw in Flaw if flaw.severity is Severity.ERROR}
+    assert errors == {Flaw.DAMAGED, Flaw.UNNAMED}
+
+
+def test_a_ledger_tells_what_was_asked_for_from_what_lies_beside() -> None:
+    report([CUT])  # nobody collects
+    with collecting() as ledger:
+        report([CUT, OLD], read=False)
+        assert (ledger.losses, ledger.read, ledger.costs) == ((CUT, OLD), (), ())
+        report([NAMELESS, OLD])
+        assert ledger.costs == (NAMELESS,)
+        report([CUT])
+        report([CUT], read=False)
+        assert (ledger.read, ledger.costs) == ((CUT, OLD, NAMELESS), (CUT, NAMELESS))
+        assert reported() == ("It is cut.", "It is old.", "It has no names.")
+    assert reported() == ()
+
+
+def test_an_outer_ledger_does_not_get_what_an_inner_one_collects() -> None:
+    with collecting() as outer:
+        with collecting() as inner:
+            report([CUT])
+        report([OLD])
+    assert (inner.losses, outer.losses) == ((CUT,), (OLD,))
