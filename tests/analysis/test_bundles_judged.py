@@ -18,6 +18,7 @@ from tracekit.analysis.analyze import doubted
 from tracekit.base.recording import Recording
 from tracekit.run import Run
 from tracekit.tables.direct import Direct, note_direct
+from tracekit.tables.losses import LOSSES
 from tracekit.tables.tables import leave_in_place
 
 # The exporter had the names of functions; this bundle came without its document, which has them.
@@ -30,6 +31,8 @@ def require_equal(direct: Recording, exported: Recording, *, named: bool = True)
     ours, theirs = Run(direct).tables, Run(exported).tables
     assert list(ours) == list(theirs)
     for name in ours:
+        if name == LOSSES:  # of a bundle, that its encodings were not all compared
+            continue
         places = [one.place for one in ours.repeated(name)]
         assert [one.place for one in theirs.repeated(name)] == places
         if not places:
