@@ -224,8 +224,13 @@ reference.python = "old/python"
 """
 
 
-def test_what_is_measured_changes_the_digest(plan_of: Plan, tmp_path: Path) -> None:
+def test_what_is_measured_changes_the_digest(
+    plan_of: Plan, plan_file: Path, tmp_path: Path
+) -> None:
     (tmp_path / "tracekit.toml").write_text(PLAN)
+    for place in (tmp_path, plan_file.parent):
+        for folder in ("own", "others"):
+            (place / folder).mkdir()
     elsewhere = read_plan(tmp_path / "tracekit.toml").digest
 
     def is_same(before: str, after: str) -> bool:

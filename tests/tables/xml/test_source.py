@@ -52,7 +52,7 @@ def test_what_is_no_export_is_refused_in_a_sentence(
         ),
         (lambda: "", "is empty"),
         (lambda: 'Export failed: XQueryError:3 - "x"\n', "is not XML; it begins with 'Export fai"),
-        (lambda: "a,b\n1,2\n", "is not XML; it begins with 'a,b'"),
+        (lambda: "a,b\n1,2\n", "is a table of text with an unknown header: 'a', 'b'"),
         (lambda: "<html><body/></html>", "with the root <html>"),
         (lambda: '<?xml version="1.0"?>\n\n<trace-toc/>', "with the root <trace-toc>"),
         (lambda: f"<{ROOT}><node><schema name='a'><col><mn", "is cut before its first table"),
@@ -86,7 +86,7 @@ def test_what_is_no_export_has_a_hint(tmp_path: Path, subtests: pytest.Subtests)
             "<trace-toc/>",
             'Export a table: --xpath \'/trace-toc/run[@number="1"]/data/table[@schema="…"]\'.',
         ),
-        ("a" * 200, "Unpack it, or make it UTF-8, first."),
+        ("a" * 200, "`xctrace export` writes exports, with --toc or --xpath."),
     ):
         with subtests.test(content):
             path = tmp_path / "input.xml"
