@@ -19,6 +19,8 @@ import pytest
 from children import running
 from command_line import run
 from paging.browsing import FLAGS, chromium
+from tracekit.base import ToolError
+from tracekit.lab.msl.compiler import find_compiler
 
 pytest_plugins = ["tiers", "surroundings"]
 
@@ -117,7 +119,12 @@ def compiled_kernels(own_notes: None, pytestconfig: pytest.Config) -> Path:
     """Share compiled kernels with all workers and later runs: compiling takes seconds.
 
     A file's name holds all that its content depends on; what a month did not use is removed.
+    Without a compiler that tracekit takes, tests that need one are skipped by name.
     """
+    try:
+        find_compiler()
+    except ToolError as error:
+        pytest.skip(error.message)
     assert pytestconfig.cache is not None
     shared = pytestconfig.cache.mkdir("kernels")
     notes = Path(os.environ["TRACEKIT_CACHE"])

@@ -1,6 +1,5 @@
 """Every question: on literal answers, and of kernels that are right and broken on purpose."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import InputError, ToolError
+from tracekit.lab.msl.compiler import find_compiler
 from tracekit.lab.msl.lint import find_clang
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.check import check_subjects, load
@@ -210,8 +210,7 @@ def test_an_address_space_mixed_up_is_a_defect_although_it_runs(row_sums: Write)
 def test_without_clang_address_spaces_are_not_checked(
     row_sums: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiler = shutil.which("g++") or shutil.which("clang++") or shutil.which("c++")
-    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("CXX", find_compiler().path)
     file = row_sums()
     _judged(file)  # compiled, and kept
     monkeypatch.setenv("PATH", str(tmp_path))

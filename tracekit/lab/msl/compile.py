@@ -30,7 +30,7 @@ def compile_kernel(kernel: Kernel, *, checked: bool = False) -> Program:
     """Compile one kernel for this processor, or take it from the cache.
 
     If `checked`, every access to a buffer is checked and its bytes are counted. The compiler is
-    that of the variable CXX or the first on PATH: g++ 12 or clang 16, or newer.
+    that of the variable CXX or the newest on PATH: g++ 12 (on arm64 13) or clang 16, or newer.
     """
     found = find_compiler()
     text, parameters, code = unit(

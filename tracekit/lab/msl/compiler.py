@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -56,7 +57,15 @@ def _excerpt(text: str, line: int, column: int, shown_as: int) -> str:
 
 
 SHIM = Path(__file__).parent / "shim"
-_NAMES = ("g++", "clang++", "c++", *(f"clang++-{version}" for version in range(22, 15, -1)))
+_NEWEST = 40  # of the versioned names that are looked for
+_GCC = ("g++", *(f"g++-{version}" for version in range(_NEWEST, 8, -1)))
+_CLANG = ("clang++", *(f"clang++-{version}" for version in range(_NEWEST, 8, -1)))
+# On a Mac g++ is Apple's clang, and a GNU one is there for something else.
+_FAMILIES = (_CLANG, _GCC, ("c++",)) if sys.platform == "darwin" else (_GCC, _CLANG, ("c++",))
+_IS_X86 = platform.machine() in {"x86_64", "AMD64"}
+# _Float16 in C++ is in g++ since 12, on arm64 since 13; -ffloat16-excess-precision in clang since
+# 16, which Apple numbers 15.
+_OLDEST = {"g++": 12 if _IS_X86 else 13, "clang": 16, "Apple clang": 15}
 _PATIENCE = 300  # s, for one file
 _FLAGS = (
     *("-std=c++20", "-fPIC", "-pthread", "-w", "-fvisibility=hidden", "-U_FORTIFY_SOURCE"),
@@ -64,9 +73,9 @@ _FLAGS = (
     *("-fno-stack-protector", "-ftabstop=1"),
 )
 _HINT = (
-    "Run `xcode-select --install`."
+    "Install the command line tools of Xcode 15 or newer: `xcode-select --install`."
     if sys.platform == "darwin"
-    else "Install g++ 12 (on arm64 13) or clang 16, or newer."
+    else f"Install g++ {_OLDEST['g++']} or clang {_OLDEST['clang']}, or newer."
 )
 
 
@@ -82,18 +91,34 @@ class Compiler:
     arguments: tuple[str, ...] = ()
 
     @property
+    def kind(self) -> str:
+        """A key of the oldest versions that will do; other compilers take the flags of g++."""
+        found = re.search(r"(Apple )?clang", self.version)
+        return found[0] if found else "g++"
+
+    @property
+    def major(self) -> int | None:
+        """The number of the version; None if the compiler says it in words of its own."""
+        found = re.search(r"(?:clang version |\) )(\d+)\b", self.version)
+        return int(found[1]) if found else None
+
+    @property
+    def is_too_old(self) -> bool:
+        """Whether it is known that it cannot compile what kernels are rewritten to."""
+        return self.major is not None and self.major < _OLDEST[self.kind]
+
+    @property
     def flags(self) -> tuple[str, ...]:
         """What every file is compiled with."""
         probes = ("-fstack-clash-protection",) if sys.platform == "linux" else ()
-        is_clang = "clang" in self.version
+        is_clang = self.kind != "g++"
         plain = "-fno-caret-diagnostics" if is_clang else "-fno-diagnostics-show-caret"
         # every half operation rounded, where the compiler would keep floats in between
         rounding: tuple[str, ...] = ()
-        if platform.machine() in {"x86_64", "AMD64"}:
-            major = re.search(r"\) (\d+)\.", self.version)
+        if _IS_X86:
             if is_clang:
                 rounding = ("-Xclang", "-ffloat16-excess-precision=none")
-            elif major and int(major[1]) >= 13:  # noqa: PLR2004
+            elif self.major and self.major >= 13:  # noqa: PLR2004
                 rounding = ("-fexcess-precision=16",)
         return (*self.arguments, *_FLAGS, plain, *probes, *_machine_flags(), *rounding)
 
@@ -124,22 +149,71 @@ def ran(
 
 
 def find_compiler() -> Compiler:
-    """Return the compiler of the variable CXX, or the first on PATH."""
-    asked, *arguments = _command_of(os.environ.get("CXX", "").strip())
-    names = (asked,) if asked else _NAMES
-    found = next((path for path in map(shutil.which, names) if path), None)
-    if found is None:
-        wanted = f"the C++ compiler {asked!r}" if asked else "a C++ compiler"
+    """Return the compiler of the variable CXX, or the newest on PATH.
+
+    Raises ToolError where there is none, or none that is new enough.
+    """
+    asked = os.environ.get("CXX", "").strip()
+    if asked:
+        return _asked_for(asked)
+    compiler = next(usable_compilers(), None)
+    if compiler is not None:
+        return compiler
+    paths = [path for family in _FAMILIES for path in _on_path(family)]
+    refusals = [reason for reason in map(_refusal, paths) if reason]
+    if refusals:
+        reasons = "; ".join(refusals)
+        raise ToolError(f"No C++ compiler on PATH can run Metal kernels: {reasons}.", hint=_HINT)
+    raise ToolError(_missing("a C++ compiler"), hint=_HINT)
+
+
+def usable_compilers() -> Iterator[Compiler]:
+    """Yield the compilers on PATH that are new enough: one kind after the other, newest first."""
+    for family in _FAMILIES:
+        usable = [_examine(path) for path in _on_path(family) if not _refusal(path)]
+        yield from sorted(usable, key=lambda compiler: -(compiler.major or 0))
+
+
+def _asked_for(command: str) -> Compiler:
+    """Return the compiler of a command such as `clang++-19` or `ccache g++`."""
+    program, *arguments = _command_of(command)
+    path = shutil.which(program)
+    if path is None:
+        raise ToolError(_missing(f"the C++ compiler {program!r}"), hint=_HINT)
+    compiler = _examine(path, *arguments)
+    if compiler.is_too_old:
         raise ToolError(
-            f"Running Metal kernels on a CPU takes {wanted}, and there is none on PATH.", hint=_HINT
+            f"CXX names a compiler too old for Metal kernels: {_age(compiler)}.", hint=_HINT
         )
-    path = Path(found).absolute()  # it is started in another folder
-    return _known(str(path), tuple(arguments), path.stat().st_mtime_ns)
+    return compiler
+
+
+def _missing(compiler: str) -> str:
+    return f"Running Metal kernels on a CPU takes {compiler}, and there is none on PATH."
+
+
+def _on_path(names: Iterable[str]) -> list[str]:
+    """Return where programs are, each once under the first of its names."""
+    paths = [path for path in map(shutil.which, names) if path]
+    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
+
+
+def _refusal(path: str) -> str:
+    """Return why a compiler cannot be used, or ""."""
+    try:
+        compiler = _examine(path)
+    except ToolError as error:
+        return error.message.removesuffix(".")
+    return f"{_age(compiler)}, which is too old" if compiler.is_too_old else ""
+
+
+def _age(compiler: Compiler) -> str:
+    return f"{compiler.path} is {compiler.version!r}"
 
 
 def _command_of(text: str) -> list[str]:
     """Part CXX into a program and its first arguments; a program's path may have spaces."""
-    if not text or shutil.which(text):
+    if shutil.which(text):
         return [text]
     try:
         return shlex.split(text) or [text]
@@ -147,13 +221,18 @@ def _command_of(text: str) -> list[str]:
         return [text]
 
 
+def _examine(found: str, *arguments: str) -> Compiler:
+    path = Path(found).absolute()  # it is started in another folder
+    return _version_of(str(path), arguments, path.stat().st_mtime_ns)
+
+
 @cache
-def _known(path: str, arguments: tuple[str, ...], _changed: int) -> Compiler:
-    said = ran([path, *arguments, "--version"])
-    if said.returncode != 0:
-        words = said.stderr.strip() or f"status {said.returncode}"
-        raise ToolError(f"{path} does not say its version: {words}.", hint=_HINT)
-    return Compiler(path, said.stdout.partition("\n")[0].strip(), arguments)
+def _version_of(path: str, arguments: tuple[str, ...], _changed: int) -> Compiler:
+    answer = ran([path, *arguments, "--version"])
+    if answer.returncode != 0:
+        reason = answer.stderr.strip() or f"status {answer.returncode}"
+        raise ToolError(f"{path} does not say its version: {reason}.", hint=_HINT)
+    return Compiler(path, answer.stdout.partition("\n")[0].strip(), arguments)
 
 
 @cache

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 import mlx.core as mx
@@ -189,11 +189,12 @@ def emulation(
     """
     launches: list[Launched] = []
     how: Any = {"order": order, "seed": seed, "lenient": lenient, "patience": patience}
+    compiler = cache(find_compiler)  # once for the context, which may not need it
 
     def run(call: Call) -> list[mx.array]:
         source = call.source
         kernel = (source.text, source.function, source.template, source.name)
-        program = _program(*kernel, checked, find_compiler())
+        program = _program(*kernel, checked, compiler())
         arrays = call.inputs | call.outputs
         asked = [each.name for each in program.parameters if each.kind == "buffer"]
         buffers = {name: arrays[name] for name in asked}
