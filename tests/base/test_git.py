@@ -46,6 +46,26 @@ def test_git_speaks_english_asks_nobody_is_misled_by_no_hook_and_ended_if_it_han
     until_gone(int((repository / "pid").read_text()))
 
 
+@pytest.mark.processes
+def test_hooks_and_settings_of_a_person_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks, config, ran = tmp_path / "hooks", tmp_path / "config", tmp_path / "ran"
+    repository, tree = _repository(tmp_path / "here"), tmp_path / "tree"
+    hooks.mkdir()
+    for folder in (hooks, repository / ".git" / "hooks"):
+        folder.mkdir(exist_ok=True)
+        (folder / "post-checkout").write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
+        (folder / "post-checkout").chmod(0o755)
+    for settings in ("", f"[core]\nhooksPath = {hooks}\nfsmonitor = true\n[color]\nui = always\n"):
+        config.write_text(settings)
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+        done(repository, "worktree", "add", "--detach", str(tree))
+        assert done(tree, "status", "--porcelain") == "", settings
+        done(repository, "worktree", "remove", str(tree))
+        assert not ran.exists(), settings
+
+
 def test_without_git_it_is_said_what_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match="git cannot be started: no folder of PATH") as caught:

@@ -16,6 +16,8 @@ REPOSITORY_VARIABLES = frozenset(
     )
 )
 """What points git to a repository, whatever folder it is in; hooks set them."""
+# Hooks are for what a person does; a monitor of files would stay behind as a process.
+_SETTINGS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 _SECONDS = 300.0
 _QUOTED = 1000
 
@@ -23,12 +25,12 @@ _QUOTED = 1000
 def git(
     folder: Path, *arguments: str, seconds: float = _SECONDS
 ) -> subprocess.CompletedProcess[str]:
-    """Run git in a folder, in English, and let it ask nobody anything.
+    """Run git in a folder, in English, without hooks, and let it ask nobody anything.
 
     Variables that point it to another repository are left out. Raise ToolError where there is no
     git, or where it took more than `seconds`; then it was ended, and all that it started.
     """
-    argv = ("git", "-C", str(folder), *arguments)
+    argv = ("git", "-C", str(folder), *_SETTINGS, *arguments)
     kept = {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}
     env = kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
     try:
@@ -39,7 +41,7 @@ def git(
             hint="A reference that is a revision is checked out by git; install it.",
         ) from error
     except subprocess.TimeoutExpired:
-        line = " ".join(argv[3:])
+        line = " ".join(arguments)
         raise ToolError(f"git {line} did not end within {seconds:g} s and was ended.") from None
 
 
