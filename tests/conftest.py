@@ -29,9 +29,6 @@ _BESIDE = Path(__file__).parents[2] / "shared" / "corpus"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests start hundreds of processes; each would compile pandas again, which takes it a second.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-
 CORPUS = Path(os.environ.get("TRACEKIT_CORPUS", _BESIDE))
 
 
