@@ -27,8 +27,8 @@ def status(result: Result, name: str) -> Status:
 def test_every_metric_and_every_rule_is_in_the_result_and_without_tables_claims_nothing() -> None:
     for tables in ({"gpu_intervals": IDLE}, {}):
         result = analyze(tables, OURS)
-        assert [one.name for one in result.metrics] == list(METRICS)
-        assert [one.rule for one in result.checks] == list(RULES)
+        assert [one.name for one in result.metrics] == list(METRICS), tables
+        assert [one.rule for one in result.checks] == list(RULES), tables
     assert all(one.value is None and one.reason for one in result.metrics)
     assert all(one.status is Status.ABSTAINED and one.reason for one in result.checks)
     assert not result.findings
@@ -115,7 +115,9 @@ VALUES = ("gpu-counter-value", "value")
 INTERVALS = "metal-gpu-counter-intervals"
 
 
-def test_what_was_never_compared_with_an_export_casts_doubt_on_what_rests_on_it() -> None:
+def test_what_was_never_compared_with_an_export_casts_doubt_on_what_rests_on_it(
+    subtests: pytest.Subtests,
+) -> None:
     for rule, table, uncompared, doubt in (
         ("low-occupancy", "gpu_counters", VALUES, "values of the counters"),
         ("low-occupancy", "gpu_counters", (INTERVALS, "value"), "values of the counters"),
@@ -126,8 +128,9 @@ def test_what_was_never_compared_with_an_export_casts_doubt_on_what_rests_on_it(
         ("gpu-downclocked", "gauges", NAMES, ""),
         ("bubbles", "gpu_intervals", NAMES, ""),
     ):
-        finding = Finding(rule, Severity.WARNING, "Seen.", "Do.", (Evidence(table, 0, 1),))
-        found = doubted(finding, frozenset({uncompared, ("kdebug", "value")}))
-        assert found.message.startswith(f"Seen. The {doubt}" if doubt else "Seen.")
-        assert ("never compared" in found.message) == bool(doubt)
-        assert replace(found, message="Seen.") == finding
+        with subtests.test(table=table, uncompared=uncompared):
+            finding = Finding(rule, Severity.WARNING, "Seen.", "Do.", (Evidence(table, 0, 1),))
+            found = doubted(finding, frozenset({uncompared, ("kdebug", "value")}))
+            assert found.message.startswith(f"Seen. The {doubt}" if doubt else "Seen.")
+            assert ("never compared" in found.message) == bool(doubt)
+            assert replace(found, message="Seen.") == finding

@@ -104,7 +104,7 @@ def test_a_few_samples_that_others_share_are_left_out() -> None:
         shared = samples({ALU: 99.0}, count=2, length=length)
         alone = samples({ALU: 30.0}, count=18, start=2 * MS, length=length)
         both = pd.concat([shared, alone], ignore_index=True)
-        assert share(both, work) == pytest.approx(0.3)
+        assert share(both, work) == pytest.approx(0.3), length
 
 
 def test_values_that_cannot_be_percentages_are_left_out() -> None:
@@ -210,7 +210,7 @@ def test_bandwidth_is_a_share_of_what_the_chip_has() -> None:
         ({"chip": "Apple M9"}, None),
     ):
         found = bandwidth(table, machine)
-        assert (found and found.share) == share
+        assert (found and found.share) == share, machine
     most = bandwidth(made({}, {"GPU Bandwidth": 900.0})["counter_means"], M1_MAX.machine)
     assert most is not None
     assert most.share == 1.0

@@ -392,14 +392,14 @@ def test_iterations_of_unequal_work_or_several_waits_are_one_loop() -> None:
                 made.buffer([2_000 * factor])
             made.wait()
             made.spend(8_000)
-        assert len(given(**made.tables())["iterations"]) >= 0.95 * 120
+        assert len(given(**made.tables())["iterations"]) >= 0.95 * 120, seed
         made, random = Stock(), np.random.default_rng(seed)
         for _ in range(40):
             for work in (500, 500, 500, 500, 4_000):
                 made.buffer([work * float(np.exp(random.normal(0, 0.1)))])
                 made.wait()
                 made.spend(300)
-        assert len(given(**made.tables())["iterations"]) == 40
+        assert len(given(**made.tables())["iterations"]) == 40, seed
 
 
 def test_signposts_that_repeat_are_the_iterations() -> None:

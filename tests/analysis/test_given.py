@@ -128,7 +128,7 @@ def test_rows_of_a_workload_are_gone_where_another_of_its_tables_speaks_of_them(
         ("spans", {"steps": idle, "spans": named(("idle", 1, 1))}, ""),
     ):
         found = given.gone(name, tables)
-        assert (found.endswith(said), bool(found)) == (True, bool(said)), name
+        assert (found.endswith(said), bool(found)) == (True, bool(said)), (tables, name)
 
 
 PROLOG = '<?xml version="1.0"?>\n<trace-query-result>\n'

@@ -65,7 +65,7 @@ def test_union_joins_what_overlaps_or_touches() -> None:
         ([(1, 9), (2, 3), (8, 12)], [(1, 12)]),  # nested-then-overlapping
         ([(4, 4), (7, 7)], []),  # no-length
     ):
-        assert pairs_of(union(*arrays(given_pairs))) == expected
+        assert pairs_of(union(*arrays(given_pairs))) == expected, given_pairs
 
 
 @given(pairs)
@@ -112,14 +112,17 @@ def test_spans_read_a_row_without_duration_as_no_length() -> None:
     assert pairs_of(spans(frame)) == [(10, 15), (20, 20)]
 
 
-def test_the_steady_window_is_the_workloads_own_or_spans_the_rows() -> None:
+def test_the_steady_window_is_the_workloads_own_or_spans_the_rows(
+    subtests: pytest.Subtests,
+) -> None:
     marked, rows = phases(100, 50), table("start duration", (30, 1), (3, 40), unit=1)
     assert steady_window(marked, rows) == Window(100, 150, "the steady window")
     for marks in (None, marked[:1]):
-        found = steady_window(marks, rows)
-        assert found is not None
-        assert (found.start, found.end, found.length) == (3, 43, 40)
-        assert found.name == "the time from the target's first to its last interval"
+        with subtests.test(marks=marks):
+            found = steady_window(marks, rows)
+            assert found is not None
+            assert (found.start, found.end, found.length) == (3, 43, 40)
+            assert found.name == "the time from the target's first to its last interval"
     assert steady_window(None, rows[:0]) is None
 
 
@@ -132,7 +135,7 @@ def test_each_window_is_covered_as_if_it_were_alone(intervals: Pairs, parts: Pai
     assert found.within(np.array([0, start + 3]), start + np.array([100, 5])).tolist() == [7, 2]
 
 
-def test_an_interval_holds_its_start_and_not_its_end() -> None:
+def test_an_interval_holds_its_start_and_not_its_end(subtests: pytest.Subtests) -> None:
     for at, inside, begun, coming in (
         (9, False, NEVER, 10),
         (10, True, 10, 30),
@@ -141,13 +144,15 @@ def test_an_interval_holds_its_start_and_not_its_end() -> None:
         (30, True, 30, FOREVER),
         (40, False, NEVER, FOREVER),
     ):
-        two, moment = IntervalSet.of(np.array([10, 30, 12]), np.array([20, 40, 15])), np.array([at])
-        assert two.bounds.tolist() == [10, 30, 20, 40]
-        assert two.contains(moment).tolist() == [inside]
-        assert two.interval_start(moment).tolist() == [begun]
-        assert two.next_start(moment).tolist() == [coming]
-        assert not IntervalSet.empty().contains(moment).any()
-        assert IntervalSet.empty().next_start(moment).tolist() == [FOREVER]
+        with subtests.test(at=at):
+            two = IntervalSet.of(np.array([10, 30, 12]), np.array([20, 40, 15]))
+            moment = np.array([at])
+            assert two.bounds.tolist() == [10, 30, 20, 40]
+            assert two.contains(moment).tolist() == [inside]
+            assert two.interval_start(moment).tolist() == [begun]
+            assert two.next_start(moment).tolist() == [coming]
+            assert not IntervalSet.empty().contains(moment).any()
+            assert IntervalSet.empty().next_start(moment).tolist() == [FOREVER]
 
 
 def test_only_the_targets_rows_count_where_rows_have_an_owner() -> None:
@@ -165,7 +170,7 @@ def test_the_lowest_free_lane_is_taken() -> None:
         ([(0, 4), (1, 9), (4, 6), (5, 7)], [0, 1, 0, 2]),  # lowest-free-lane
         ([(2, 2), (2, 2)], [0, 0]),  # no-length
     ):
-        assert lanes_of(*arrays(given_pairs)).tolist() == expected
+        assert lanes_of(*arrays(given_pairs)).tolist() == expected, given_pairs
 
 
 @given(pairs.map(sorted), st.integers(1, 5))
@@ -174,10 +179,11 @@ def test_no_lane_overlaps_and_none_is_left_out_needlessly(intervals: Pairs, most
     placed = list(zip(intervals, lanes, strict=True))
     for lane in range(most):
         own = [pair for pair, place in placed if place == lane]
-        assert all(before[1] <= after[0] for before, after in pairwise(own))
+        assert all(before[1] <= after[0] for before, after in pairwise(own)), lane
     for at, (pair, lane) in enumerate(placed):
         if lane < 0:
-            assert len({one for (_, end), one in placed[:at] if one >= 0 and end > pair[0]}) == most
+            busy = {one for (_, end), one in placed[:at] if one >= 0 and end > pair[0]}
+            assert len(busy) == most, at
 
 
 PERCENTS = (0, 1, 50, 95, 99, 99.9, 100)
@@ -190,8 +196,8 @@ def test_each_group_has_the_percentiles_that_numpy_says(values_of: Pairs) -> Non
     assert found.codes.tolist() == sorted(set(codes.tolist()))
     for row, code in enumerate(found.codes):
         own = values[codes == code]
-        assert (found.counts[row], found.totals[row]) == (own.size, own.sum())
-        assert found.percentiles[row].tolist() == np.percentile(own, PERCENTS).tolist()
+        assert (found.counts[row], found.totals[row]) == (own.size, own.sum()), row
+        assert found.percentiles[row].tolist() == np.percentile(own, PERCENTS).tolist(), row
 
 
 @pytest.mark.parametrize("huge", [1, 2**62])

@@ -312,14 +312,14 @@ def test_nothing_is_made_of_half_an_export(good: Whole) -> None:
             for name, rule in RULES.items():
                 check, found = judge(rule, left, {})
                 if name == "capture-truncated":
-                    assert "missing" in found[0].message, export.stem
+                    assert "missing" in found[0].message, (name, export.stem)
                 elif (check, found) == good.judged[name]:
                     continue  # the workload marks its loop: the table was not needed
                 elif made_of(export.stem) & recorded_tables(rule.judge):
                     assert check.status in {Status.ABSTAINED, Status.FOUND}, (name, export.stem)
                     # What it found may be whole; what it would save was read off the damaged table.
                     whole = {one.saving for one in good.judged[name][1]} | {None}
-                    assert check.reason or {one.saving for one in found} <= whole
+                    assert check.reason or {one.saving for one in found} <= whole, (export, name)
                 elif check.status is not Status.ABSTAINED and name != "schema-drift":
                     assert check.status is good.judged[name][0].status, (name, export.stem)
     assert len(cut) > 10

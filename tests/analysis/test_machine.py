@@ -40,9 +40,9 @@ def test_a_state_was_held_only_if_settings_say_so() -> None:
         (None, False),
     ):
         settings = pd.DataFrame({"instrument": ["GPU"], "setting": pd.array([setting], "string")})
-        assert held_state(settings, None) is held
+        assert held_state(settings, None) is held, setting
         switches = pd.DataFrame({"enabled": pd.array([held, None], dtype="boolean")})
-        assert held_state(None, switches) is held
+        assert held_state(None, switches) is held, setting
 
 
 def test_what_cannot_be_ranked_is_not() -> None:

@@ -34,8 +34,8 @@ def test_variants_are_apart_in_any_order_of_rows() -> None:
     steps.loc[:2, "variant"] = "rare"  # of which there are too few
     for rows in (steps, steps.iloc[::-1]):
         found = beats(rows, None)
-        assert [row.of_variant for row in found] == [" of paged", " of sdpa"]
-        assert [set(row.times.tolist()) for row in found] == [{10 * MS}, {30 * MS}]
+        assert [row.of_variant for row in found] == [" of paged", " of sdpa"], rows
+        assert [set(row.times.tolist()) for row in found] == [{10 * MS}, {30 * MS}], rows
 
 
 def test_where_there_is_no_rhythm_the_reason_is_said() -> None:
@@ -79,7 +79,7 @@ def test_spikes_have_a_period_where_most_come_by_as_many_beats() -> None:
         ((5, 15, 25, 28, 31), None),
         ((5, 6, 7, 8), None),  # one long disturbance
     ):
-        assert period(np.isin(np.arange(40), places)) == every
+        assert period(np.isin(np.arange(40), places)) == every, places
 
 
 def test_two_speeds_are_parted_and_one_hardly() -> None:

@@ -27,7 +27,7 @@ def test_equal_work_has_an_equal_name() -> None:
         ("copy 0x10", "copy"),
         ("", "unlabelled"),
     ):
-        assert families(pd.Series([label]))[1] == (name,)
+        assert families(pd.Series([label]))[1] == (name,), label
 
 
 def test_families_are_counted_from_zero_and_nulls_have_one() -> None:
@@ -92,7 +92,7 @@ def test_chores_are_known_by_their_names_and_what_does_more_is_none() -> None:
     for chore, labels in [*CHORES.items(), (None, MORE)]:
         work = named(labels)
         for kind in Chore:
-            assert work.are(kind).tolist() == [kind is chore] * len(labels)
+            assert work.are(kind).tolist() == [kind is chore] * len(labels), (chore, kind)
 
 
 def test_shaders_are_better_names_than_labels() -> None:

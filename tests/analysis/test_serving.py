@@ -103,11 +103,11 @@ def test_goodput_counts_who_is_within_all_limits_and_a_tick_is_too_long_above_it
         ({"limit_tpot": 0.0, "limit_ttft": 0.0}, 0),
     ):
         known = {**TABLES, "gauges": levels(**{name: [(0, v * MS)] for name, v in limits.items()})}
-        assert measured("slo_attainment", **known) == good / 5
-        assert measured("goodput", **known) == good * 1e9 / (70 * MS)
+        assert measured("slo_attainment", **known) == good / 5, limits
+        assert measured("goodput", **known) == good * 1e9 / (70 * MS), limits
     for longest, spikes in ((9, 3), (10, 0), (9.999999, 3)):
         limit = levels(limit_tick=[(0, longest * MS)])
-        assert measured("tick_spikes", **{**TABLES, "gauges": limit}) == spikes
+        assert measured("tick_spikes", **{**TABLES, "gauges": limit}) == spikes, longest
 
 
 def test_a_workload_without_requests_has_none_of_the_numbers(subtests: pytest.Subtests) -> None:

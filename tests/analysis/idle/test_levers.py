@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pandas as pd
+import pytest
 
 from analysed import Golden, table
 from tracekit.analysis.idle.gaps import (
@@ -103,25 +104,30 @@ def test_twenty_samples_of_the_busiest_thread_tell_what_the_host_did() -> None:
         ),
     ):
         meanwhile = pd.DataFrame(rows, columns=["thread", "function", "samples"])
-        assert sampled(meanwhile) == known
+        assert sampled(meanwhile) == known, rows
         assert host_words(meanwhile).startswith(words)
         assert bool(host_words(meanwhile)) == bool(words)
-        assert (sampled(None), host_words(None), host_words(meanwhile[:0])) == (False, "", "")
+        assert (sampled(None), host_words(None), host_words(meanwhile[:0])) == (False, "", ""), rows
 
 
-def test_a_thread_that_commits_nothing_is_at_work_while_starts_are_late() -> None:
+def test_a_thread_that_commits_nothing_is_at_work_while_starts_are_late(
+    subtests: pytest.Subtests,
+) -> None:
     for number, weight, tid, at_work in (
         (20, 0.51, 2, True),
         (20, 0.5, 2, False),  # half of the time in which committed work waits
         (19, 0.9, 2, False),
         (20, 0.9, 1, False),  # the thread that commits
     ):
-        gaps = table("start duration cause", (0, 20, "late-start"), (30, 9, "driver"), unit=1_000)
-        cells = {"target": True, "weight": round(weight * 20_000 / number)}
-        inside = [(at, tid) for at in range(number)]
-        beside = [(at + 30, 3) for at in range(number)]  # in another gap
-        every = table("time tid", *inside, *beside, unit=1_000, **cells)
-        sent = pd.DataFrame({"tid": [1, 2], "target": [True, False]})
-        assert other_thread(gaps, every, sent) == at_work
-        assert not other_thread(gaps, None, sent)
-        assert not other_thread(gaps, every, sent.drop(columns="tid"))
+        with subtests.test(number=number, weight=weight):
+            gaps = table(
+                "start duration cause", (0, 20, "late-start"), (30, 9, "driver"), unit=1_000
+            )
+            cells = {"target": True, "weight": round(weight * 20_000 / number)}
+            inside = [(at, tid) for at in range(number)]
+            beside = [(at + 30, 3) for at in range(number)]  # in another gap
+            every = table("time tid", *inside, *beside, unit=1_000, **cells)
+            sent = pd.DataFrame({"tid": [1, 2], "target": [True, False]})
+            assert other_thread(gaps, every, sent) == at_work
+            assert not other_thread(gaps, None, sent)
+            assert not other_thread(gaps, every, sent.drop(columns="tid"))

@@ -108,7 +108,7 @@ def test_on_a_cpu_work_begins_when_it_is_handed_over_and_its_end_is_known() -> N
     assert ms(life.end) == ms(life.completed) == [4, 7, 21]
     assert ms(life.begun) == [None, 5, 18]
     for calls in (rows((0, 1, 0)).iloc[:0], None):
-        assert ms(life_of(intervals, submissions=calls).begun) == [None] * 3
+        assert ms(life_of(intervals, submissions=calls).begun) == [None] * 3, calls
 
 
 def test_written_is_when_the_targets_encoders_were_else_its_command_buffers() -> None:
@@ -123,7 +123,7 @@ def test_written_is_when_the_targets_encoders_were_else_its_command_buffers() ->
         ((None, None), ([], [])),
     ):
         shown = written(*known)
-        assert (ms(shown.starts), ms(shown.ends)) == bounds
+        assert (ms(shown.starts), ms(shown.ends)) == bounds, known
 
 
 def test_the_given_tables_stay_as_they_are() -> None:
@@ -149,7 +149,7 @@ def test_work_finds_the_first_or_last_time_of_its_buffer() -> None:
         ([], [1], [5], "min", []),
     ):
         frames = [table("command_buffer", *((one,) for one in ids)) for ids in (buffers, listed)]
-        assert of_buffer(*frames, np.array(times, np.int64), best).tolist() == found
+        assert of_buffer(*frames, np.array(times, np.int64), best).tolist() == found, (listed, best)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "int64[pyarrow]"])
@@ -215,7 +215,7 @@ def test_asleep_is_in_no_state_and_woken_in_time() -> None:
         (6, 9, False),  # never seen to wake again
     ):
         seen = around(awake=rows((3, 2, 0)).drop(columns="target"))
-        assert seen.asleep(at(moment), at(until)).tolist() == [asleep]
+        assert seen.asleep(at(moment), at(until)).tolist() == [asleep], (moment, until)
     assert around().asleep(at(1), np.array([FOREVER - 1])).tolist() == [False]
 
 

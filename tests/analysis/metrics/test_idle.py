@@ -50,7 +50,7 @@ def test_the_shares_sum_to_the_idle_ratio(tables: dict[str, pd.DataFrame]) -> No
 
 def test_time_without_load_is_no_part_of_the_window(tables: dict[str, pd.DataFrame]) -> None:
     for name in ("idle", "reference"):
-        assert measured("idle_ratio", **tables, spans=spanned(name)) == 50 / 70
+        assert measured("idle_ratio", **tables, spans=spanned(name)) == 50 / 70, name
 
 
 _EMPTY = ("idle_encoding", "idle_after_wait", "idle_host_late")

@@ -119,7 +119,7 @@ def test_memory_bounds_by_operations_a_byte() -> None:
     ):
         tables = {"gpu_intervals": intervals([(0, 10 * MS)]), **steady()}
         roof = given(of, step_models=model(1_000_000, flops), **tables)["steady_roof"]
-        assert roof.by_memory is by_memory
+        assert roof.by_memory is by_memory, flops
 
 
 PERCENT = samples(
@@ -152,4 +152,4 @@ def test_a_counter_is_measured_in_the_unit_in_which_the_chip_counts() -> None:
             assert expected in found
         else:
             assert found == pytest.approx(expected)
-        assert METRICS[name].unit == ("GB/s" if name.endswith("bandwidth") else "ratio")
+        assert METRICS[name].unit == ("GB/s" if name.endswith("bandwidth") else "ratio"), expected

@@ -106,8 +106,8 @@ def test_the_ceiling_is_tokens_over_the_union_of_the_work() -> None:
         warm = tables["steps"].assign(phase="warm-up", tokens=1_000)
         tables["steps"] = pd.concat([warm, tables["steps"]], ignore_index=True)
         tables["gpu_intervals"] = intervals(rows)
-        assert measured("kernel_ceiling", **tables) == pytest.approx(ceiling)
-        assert measured("tokens_per_second", **tables) <= ceiling * 1.000001
+        assert measured("kernel_ceiling", **tables) == pytest.approx(ceiling), work
+        assert measured("tokens_per_second", **tables) <= ceiling * 1.000001, work
     assert METRICS["kernel_ceiling"].unit == "tokens/s"
 
 

@@ -101,7 +101,7 @@ def test_each_gap_belongs_to_one_of_them() -> None:
         (LATE, (600, 400, 1, 11, 200), False),
         (LATE, (600, 400, 1, 11, 201), True),
     ):
-        assert bool(judged(rule, gpu_intervals=row(*pieces))) == found
+        assert bool(judged(rule, gpu_intervals=row(*pieces))) == found, pieces
 
 
 def test_a_start_that_stands_out_of_the_boundaries_is_late() -> None:
@@ -183,7 +183,7 @@ def test_what_came_about_in_another_way_is_silent() -> None:
         (QUEUE, turns(host=10, device=5_000)),
         (QUEUE, NEVER_WAITS),
     ):
-        assert not judged(rule, **handed_over(rows))
+        assert not judged(rule, **handed_over(rows)), (rule, rows[0])
 
 
 def test_a_rule_abstains_where_it_cannot_know_or_nobody_reports() -> None:

@@ -75,7 +75,7 @@ def test_what_the_workload_did_in_most_gaps_is_named(golden: Golden) -> None:
         ([], 40),
     ):
         [finding] = judge([(0, 40), (80, 20)], (0, 100), *annotated)
-        assert finding.saving == saving * MS
+        assert finding.saving == saving * MS, annotated
         found.append(f"{annotated}: {finding.message}")
     golden(*found)
 

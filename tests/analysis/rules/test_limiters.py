@@ -84,7 +84,7 @@ def test_at_most_one_thing_bounds_a_run() -> None:
         ((75.0, 75.0, 75.0), []),
     ):
         values = dict(zip(BOUNDS.values(), shares, strict=True))
-        assert [rule for rule in BOUNDS if judge(rule, values)] == found
+        assert [rule for rule in BOUNDS if judge(rule, values)] == found, shares
 
 
 def test_what_the_workload_itself_needs_tells_good_news_from_bad(golden: Golden) -> None:
@@ -99,7 +99,7 @@ def test_what_the_workload_itself_needs_tells_good_news_from_bad(golden: Golden)
         ("compute-bound", BY_ARITHMETIC, model(10**7, 0), "warning"),
     ):
         found += judge(rule, values, step_models=steps, **steady(count=20))
-        assert found[-1].severity == severity
+        assert found[-1].severity == severity, steps
     golden(*found)
 
 
@@ -139,7 +139,7 @@ def test_kernels_are_distinguished_where_the_trace_names_them() -> None:
         work = intervals([(0, first * MS), *((number * MS, MS) for number in range(1, 40))])
         named = work.assign(label=labels)
         [finding] = judged("low-occupancy", gpu_counters=both, gpu_intervals=named)
-        assert finding.message.endswith(said)
+        assert finding.message.endswith(said), (labels, first)
 
 
 def test_without_its_counters_a_rule_abstains() -> None:

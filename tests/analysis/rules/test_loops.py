@@ -118,7 +118,7 @@ def test_broad_noise_is_uneven_usual_noise_is_even_and_few_steps_must_differ_mor
     assert cadence(noisy(0.22, 4_000))
     assert not cadence(noisy(0.22, 17))
     for spread in (0.05, 0.1):
-        assert not any(cadence(noisy(spread, 60, seed)) for seed in range(20))
+        assert not any(cadence(noisy(spread, 60, seed)) for seed in range(20)), spread
 
 
 def test_a_cadence_with_one_change_a_drift_outliers_or_a_small_swing_is_even() -> None:
@@ -168,7 +168,7 @@ def test_drifts_and_turns_are_no_cliff() -> None:
         [2_000] * 53 + [3_000] * 7,  # too short to be a level
         [2_000, 3_000] * 30,
     ):
-        assert not cliff(loop(works))
+        assert not cliff(loop(works)), works
 
 
 @pytest.mark.parametrize(("more", "number"), [(2, 1), (3, 0)])

@@ -129,8 +129,8 @@ def test_heat_is_reported_with_its_share_and_warming_up_is_a_note(golden: Golden
     assert not heated(gauges=levels(2, 2, 2))
     assert not heated(states((0, 3, "Fair"), (3, 9, "Nominal")), phases=LATER)  # it cooled down
     for equable in ("Nominal", "Fair", "fair"):
-        assert not heated(states((0, 12, equable)))
-        assert not heated(states((0, 2, "Critical"), (2, 10, equable)), phases=LATER)
+        assert not heated(states((0, 12, equable))), equable
+        assert not heated(states((0, 2, "Critical"), (2, 10, equable)), phases=LATER), equable
 
 
 def test_what_is_not_known_is_not_guessed() -> None:

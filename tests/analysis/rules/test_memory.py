@@ -63,10 +63,10 @@ def test_what_does_not_rise_from_part_to_part_by_32_mebibytes_and_a_twentieth_is
         (100, 180, 120, 160, 105, 175, 130, 165),  # level noise
         (240, 220, 200, 180, 160, 140, 120, 100),
     ):
-        assert not judge(allocated(*sizes))
+        assert not judge(allocated(*sizes)), sizes
     for first, last, number in ((100, 132, 0), (100, 133, 1), (1_000, 1_050, 0), (1_000, 1_051, 1)):
         line = np.linspace(first, last, 8).round().astype(int).tolist()
-        assert len(judge(allocated(*line))) == number
+        assert len(judge(allocated(*line))) == number, last
 
 
 def test_a_cache_that_grows_as_it_says_is_passed_and_resident_memory_serves_last() -> None:
@@ -77,7 +77,7 @@ def test_a_cache_that_grows_as_it_says_is_passed_and_resident_memory_serves_last
     others = allocated(5, own=False)
     for sizes, words in ((None, resident), (others, resident), (GROWING, of_the_gpu)):
         [finding] = judge(sizes, process_samples=SAMPLES)
-        assert words in finding.message
+        assert words in finding.message, sizes
     for sizes, reason in (
         (None, "neither allocated sizes"),
         (allocated(1, 2), "too short for its samples"),
@@ -107,11 +107,12 @@ def test_lines_grow_by_their_slope_and_saw_teeth_do_not() -> None:
     for teeth in (2, 2.5, 3, 3.7, 5, 8, 13, 40.3):
         for phase in (0.0, 0.3, 0.9):
             at = np.linspace(0, teeth, 801) + phase
-            assert not of(1_000 * MIB + (at % 1.0) * 100 * MIB).rising
+            assert not of(1_000 * MIB + (at % 1.0) * 100 * MIB).rising, teeth
     for seed in range(20):
-        assert not of(np.random.default_rng(seed).normal(1_000, 100, 801)).rising  # level noise
+        level = np.random.default_rng(seed).normal(1_000, 100, 801)
+        assert not of(level).rising, f"noise of seed {seed}"
     for place in (0.1, 0.5, 0.9):
-        assert not of(np.where(np.linspace(0, 1, 801) < place, 1_000, 9_000)).rising
+        assert not of(np.where(np.linspace(0, 1, 801) < place, 1_000, 9_000)).rising, place
     assert not of(np.minimum(np.linspace(0, 8, 801), 2.5)).rising
     found = trend([sampled(np.full(80, 10)), sampled(np.linspace(0, 80, 81))], WINDOW)
     assert (found.floors[0], found.floors[-1]) == (10, 81)
@@ -208,4 +209,4 @@ def test_memory_that_is_wired_for_a_reason_is_not_lost() -> None:
         (EACH, 0, "1.00", 1),  # a megabyte in each part
         (EACH, 0, "0.99", 0),  # less than a megabyte
     ):
-        assert len(lost(wiring(*at, size=size), allocating(*[allocated] * 8))) == number
+        assert len(lost(wiring(*at, size=size), allocating(*[allocated] * 8))) == number, (at, size)

@@ -58,7 +58,7 @@ def test_writes_of_their_own_are_found_and_fused_or_rare_ones_are_not(golden: Go
     whole = judged("scatter-encoder", gpu_intervals=frame)
     golden(*whole, *judged("scatter-encoder", gpu_intervals=frame, phases=half))
     for label in ("SliceUpdate", "reshape_and_cache"):
-        assert judged("scatter-encoder", gpu_intervals=layers(label, 4, 6, 90))
+        assert judged("scatter-encoder", gpu_intervals=layers(label, 4, 6, 90)), label
     fused = layers("rope_scatter_paged", 4, 6, 90)
     rare = intervals([(0, 10 * US), (10 * US, 990 * US)]).assign(label=["Scatter", "Matmul"])
     for frame in (fused, rare):
@@ -94,8 +94,9 @@ def test_copies_and_sorts_are_found_above_a_tenth() -> None:
         for share in (10, 11):
             frame = intervals([(0, 100 - share), (200, share)]).assign(label=["steel_gemm", name])
             found = judged("avoidable-kernels", gpu_intervals=frame)
-            assert [one.saving for one in found] == ([share] if said and share > 10 else [])
-            assert all(said in one.advice for one in found)
+            savings = [share] if said and share > 10 else []
+            assert [one.saving for one in found] == savings, (name, share)
+            assert all(said in one.advice for one in found), (name, share)
 
 
 def test_a_softmax_between_products_is_found() -> None:
@@ -113,7 +114,8 @@ def test_a_softmax_between_products_is_found() -> None:
         work = intervals([(at * 10, 10) for at in range(len(labels))]).assign(label=labels)
         said = [one.message for one in judged("unfused-attention", gpu_intervals=work)]
         assert len(said) == found, names
-        assert all(f"{number} times a product, a softmax and a product" in one for one in said)
+        times = f"{number} times a product, a softmax and a product"
+        assert all(times in one for one in said), (names, number)
     for other, limit, found in ((57, 0.05, False), (56, 0.05, True), (56, 0.1, False)):
         rows = [(at * 100, other if at % 4 == 3 else 1) for at in range(40)]
         work = intervals(rows).assign(label=["gemm", "softmax", "gemm", "other"] * 10)

@@ -130,7 +130,7 @@ def test_spills_are_found_by_encoder_and_the_first_named(golden: Golden) -> None
 
 def test_nothing_is_said_where_the_target_spilled_nothing() -> None:
     for rows in ((), ((50, 7, KIB), (99, 7, KIB), (201, 7, KIB)), ((110, 7, 0),)):
-        assert not spilled(spills(*rows))
+        assert not spilled(spills(*rows)), rows
     once = (110, 7, KIB)
     assert not spilled(spills(once, target=False))
     assert not spilled(spills(once), limit=KIB)  # in bytes

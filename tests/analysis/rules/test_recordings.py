@@ -150,7 +150,7 @@ def test_a_costly_recorder_makes_times_void(golden: Golden) -> None:
     golden(*overhead(Overhead(0.11, 0.02, 20, 20)), *overhead(Overhead(0.08)))
     assert not overhead(Overhead(0.08), limit=0.1)
     for known in ((0.04, 0.01), (0.05, None), (-0.2, 0.01), (0.08, 0.09), (0.08, 0.08)):
-        assert not overhead(Overhead(*known, 20, 20))
+        assert not overhead(Overhead(*known, 20, 20)), known
     with pytest.raises(Unavailable, match=r"was not measured: steps are too few\.$"):
         overhead(Overhead(reason="Steps are too few."))
     with pytest.raises(Unavailable, match=r"was not measured\.$"):
