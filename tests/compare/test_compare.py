@@ -72,9 +72,11 @@ def test_a_large_and_sure_change_counts() -> None:
         assert (after, compared.verdict) == (after, verdict)
         assert step.change == pytest.approx(after / before - 1, abs=0.01)
         assert ends(step)[0] < after / before - 1 < ends(step)[1]
-        assert {change.metric for change in compared.changes} == {"tokens_per_second", "step_p50"}
+        metrics = {change.metric for change in compared.changes}
+        assert metrics == {"tokens_per_second", "step_p50"}, (before, after)
         if after == 1.02:
-            assert compare(*sides, Limits(threshold=0.01, between=0.0)).verdict is Verdict.WORSE
+            narrow = compare(*sides, Limits(threshold=0.01, between=0.0))
+            assert narrow.verdict is Verdict.WORSE, (before, after)
 
 
 def test_a_run_that_drifts_is_unclear() -> None:
@@ -159,8 +161,8 @@ def test_unlike_references_or_one_that_took_no_time_show_no_pace() -> None:
     gauges = second.tables["gauges"]
     for unlike in (gauges.assign(source="tracekit (Python)"), gauges.assign(value=0.0), gauges[:0]):
         other = replace(second, tables={**second.tables, "gauges": unlike})
-        assert not pace(first, other).known
-        assert not pace(other, first).known
+        assert not pace(first, other).known, unlike
+        assert not pace(other, first).known, unlike
 
 
 def test_shares_change_by_points_and_counts_by_whole_ones() -> None:
@@ -223,7 +225,7 @@ def test_what_one_side_alone_measured_is_listed_and_what_both_have_is_named() ->
     depth = Measurement("depth", 1.0, "", Better.NEITHER)
     deep = replace(run, result=replace(run.result, results=(depth,)))
     for sides in (([deep], [later]), ([later], [deep])):
-        assert change_of(compare(*sides), "depth").verdict is None
+        assert change_of(compare(*sides), "depth").verdict is None, sides
     assert compare([run], [later]).shared == ()
     assert compare([run, later], [later]).shared == ("run 2",)
     assert compare([later], [sample_of([MS] * 40, started=at(2), run=2)]).shared == ()
@@ -251,8 +253,8 @@ def test_heat_on_just_the_slower_side_makes_worse_unclear() -> None:
     ):
         before = sample_of(noisy(MS), findings=old)
         compared = compare([before], [sample_of(noisy(1.2 * MS, seed=2), "b", findings=new)])
-        assert compared.reason == f"tokens_per_second and step_p50 are worse{said}."
-        assert compared.verdict is verdict
+        assert compared.reason == f"tokens_per_second and step_p50 are worse{said}.", (old, new)
+        assert compared.verdict is verdict, (old, new)
 
 
 def test_a_reason_that_metrics_share_is_given_once() -> None:
@@ -328,8 +330,8 @@ def test_runs_are_read_from_folders_and_results(runs: tuple[Path, Path], tmp_pat
     shutil.rmtree(runs[1] / "exports")
     for place in (alone, runs[1]):
         [sample] = read_samples([place])
-        assert sample.tables is None
-        assert "only its result is left" in sample.absence
+        assert sample.tables is None, place
+        assert "only its result is left" in sample.absence, place
     (runs[0] / "result.json").unlink()
     with pytest.raises(RecordingError, match="does not exist"):
         read_samples([runs[0]])
@@ -375,7 +377,7 @@ def test_a_recording_counts_once(runs: tuple[Path, Path], tracekit: Any, tmp_pat
     shutil.copytree(runs[0], twin)
     for words in ([runs[0], twin, "vs", runs[1]], [runs[1], "vs", runs[0], runs[0]]):
         refused = tracekit("compare", *words)
-        assert (refused.code, "are the same recording" in refused.err) == (2, True)
+        assert (refused.code, "are the same recording" in refused.err) == (2, True), words
         assert tracekit("compare", *words, "--force").code == 0
     itself = tracekit("compare", runs[0], twin)
     assert (itself.code, "have the same recording: run." in itself.err) == (0, True)

@@ -101,26 +101,30 @@ def test_what_the_machine_did_to_most_runs_of_one_side_is_a_condition() -> None:
     assert conditions([quiet], [sample_of(TIMES, findings=[IDLE])]) == (), "that is the work's"
 
 
-def test_a_full_machine_spoils_times_both_ways() -> None:
+def test_a_full_machine_spoils_times_both_ways(subtests: pytest.Subtests) -> None:
     slow, quick = noisy(1_300_000, seed=2), sample_of(noisy(10**6))
     for others, spoils in ((0.81, True), (0.79, False), (0.1, False), (None, False)):
-        at = range(0, sum(slow), sum(slow) // 20) if others is not None else [10**12]
-        own = 1.0 if others is None or others > 0.2 else 1.75
-        samples = pd.DataFrame({"time": list(at), "cpu": own, "machine": own + (others or 1)})
-        machine = {"chip": "a chip", "cores": 2}
-        tables = tables_of(slow) | {"process_samples": samples}
-        full = sample_of(slow, "busy", tables=tables, machine=machine)
-        found = conditions([quick], [full])
-        assert (others, [each.what for each in found]) == (others, [CROWDED] * spoils)
-        begin = sum(slow) // 2 + 1  # the last samples are those of a machine at rest
-        rest = samples.assign(machine=samples["machine"].where(samples["time"] < begin, own))
-        calm = tables | {"process_samples": rest, "phases": tables["phases"].assign(start=begin)}
-        assert conditions([quick], [sample_of(slow, tables=calm, machine=machine)]) == ()
-        if spoils:
-            assert found[0].words == "other processes used 0.8 of 2 cores in busy"
-            for one, two in ((quick, full), (full, quick), (sample_of(noisy(2_000_000)), full)):
-                assert compare([one], [two]).verdict is Verdict.UNCLEAR
-            assert len(conditions([full], [full])) == 2
+        with subtests.test(others=others):
+            at = range(0, sum(slow), sum(slow) // 20) if others is not None else [10**12]
+            own = 1.0 if others is None or others > 0.2 else 1.75
+            samples = pd.DataFrame({"time": list(at), "cpu": own, "machine": own + (others or 1)})
+            machine = {"chip": "a chip", "cores": 2}
+            tables = tables_of(slow) | {"process_samples": samples}
+            full = sample_of(slow, "busy", tables=tables, machine=machine)
+            found = conditions([quick], [full])
+            assert (others, [each.what for each in found]) == (others, [CROWDED] * spoils)
+            begin = sum(slow) // 2 + 1  # the last samples are those of a machine at rest
+            rest = samples.assign(machine=samples["machine"].where(samples["time"] < begin, own))
+            calm = tables | {
+                "process_samples": rest,
+                "phases": tables["phases"].assign(start=begin),
+            }
+            assert conditions([quick], [sample_of(slow, tables=calm, machine=machine)]) == ()
+            if spoils:
+                assert found[0].words == "other processes used 0.8 of 2 cores in busy"
+                for one, two in ((quick, full), (full, quick), (sample_of(noisy(2_000_000)), full)):
+                    assert compare([one], [two]).verdict is Verdict.UNCLEAR
+                assert len(conditions([full], [full])) == 2
 
 
 def found(*findings: Finding) -> Any:
@@ -154,7 +158,7 @@ def test_a_finding_grows_with_severity_and_cost() -> None:
     ):
         after = replace(IDLE, **change)
         (seen,) = finding_changes([found(small, IDLE)], [found(after, small)])
-        assert (seen.course, seen.before, seen.after) == (course, IDLE, after)
+        assert (seen.course, seen.before, seen.after) == (course, IDLE, after), change
 
 
 def test_new_ones_come_first_and_several_runs_are_counted() -> None:

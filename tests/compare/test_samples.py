@@ -38,7 +38,8 @@ def test_blocks_are_of_the_steady_phase_alone_with_intervals_or_without() -> Non
     own = tables_of([2000] * 50 + [1000] * 100)
     phases = own["phases"].assign(start=100_000, duration=pd.array([100_000], "Int64"))
     for tables in (own | {"phases": phases}, {"phases": phases, "steps": own["steps"]}):
-        assert Blocks(sample_of([1000], tables=tables)).values("step_p50") == (1000,) * BLOCKS
+        blocks = Blocks(sample_of([1000], tables=tables))
+        assert blocks.values("step_p50") == (1000,) * BLOCKS, list(tables)
     halves = own["gpu_intervals"].assign(duration=500)
     blocks = Blocks(sample_of([1000], tables=own | {"phases": phases, "gpu_intervals": halves}))
     assert blocks.values("host_idle_ratio") == (0.5,) * BLOCKS, "a block is as long as its window"
@@ -72,7 +73,7 @@ def test_a_run_without_blocks_says_why() -> None:
         ),
     ):
         blocks = Blocks(replace(sample_of([1000] * 19), **change))
-        assert blocks.reference() == ()
+        assert blocks.reference() == (), change
         with pytest.raises(Unavailable, match=words):
             blocks.values("step_p50")
 
@@ -90,7 +91,7 @@ def test_the_reference_is_the_median_of_each_block_or_of_all_where_few_lack_it()
     short = referenced(reference_frame(TIMES, [0.5] * 200))
     assert short.reference() == (0.5,) * BLOCKS, "less than a nanosecond"
     for none in (gauges.assign(unit="count"), gauges[gauges["time"] < 100_000]):
-        assert referenced(none).reference() == ()
+        assert referenced(none).reference() == (), none
 
 
 def test_the_workloads_own_reference_is_taken_before_the_workers() -> None:
@@ -115,7 +116,7 @@ def test_runs_have_an_order() -> None:
             [sample_of([MS], started=f"2026-11-20T10:0{minute}:00{zone}") for minute in side]
             for side, zone in ((before, "+00:00"), (after, ""))
         )
-        assert order_of(first, second) is order_of(second, first) is order
+        assert order_of(first, second) is order_of(second, first) is order, before
         for started in ("", "yesterday"):
             unknown = sample_of([MS], started=started)
-            assert order_of(first, [*second, unknown]) is Order.UNKNOWN
+            assert order_of(first, [*second, unknown]) is Order.UNKNOWN, (before, started)

@@ -49,7 +49,8 @@ def test_one_run_of_each_side_varies_as_its_blocks_do_and_by_what_equal_runs_dif
     assert half(found) == pytest.approx(2.306 * math.sqrt(2 * 0.00012))
     two = SideValues((0.11, 0.11), other.blocks * 2)
     for sides in ((side, two), (two, side)):
-        assert half(interval(*sides, between=0.0)) == pytest.approx(2.179 * math.sqrt(0.00018))
+        found = half(interval(*sides, between=0.0))
+        assert found == pytest.approx(2.179 * math.sqrt(0.00018)), sides
     still = SideValues((0.0,), ((0.0,) * 10,))
     assert half(interval(still, still, between=0.02)) == pytest.approx(2.101 * 0.02 * math.sqrt(2))
     bare, short = SideValues((0.0,)), SideValues((0.1,), ((0.1,),))
@@ -165,8 +166,8 @@ def test_turning_moving_stretching_and_mixing_do_the_same_to_the_interval(
     for expected in ([], other):
         own = known(shift(found, expected))
         back = known(shift([-value for value in found], [-value for value in expected]))
-        assert (back.low, back.middle, back.high) == (-own.high, -own.middle, -own.low)
-        assert own.low <= own.middle <= own.high
+        assert (back.low, back.middle, back.high) == (-own.high, -own.middle, -own.low), expected
+        assert own.low <= own.middle <= own.high, expected
         assert middle(found, expected) == own.middle
     own = known(shift(found))
     moved = known(shift([times * value + by / 8192 for value in reversed(found)]))
@@ -199,7 +200,8 @@ def test_a_change_is_judged_by_its_interval() -> None:
         ):
             change = Change("m", unit, better, 1.0, 1.0, relative=unit == "ns")
             found = Interval(turn * centre, *sorted((turn * low, turn * high)))
-            assert verdict_of(found, change, Limits(threshold=0.03, resolution=0.10)) == wanted
+            verdict = verdict_of(found, change, Limits(threshold=0.03, resolution=0.10))
+            assert verdict == wanted, (centre, expected, turn, better)
 
 
 def test_a_change_has_a_sign_and_a_unit_and_a_threshold_has_no_sign() -> None:
@@ -217,4 +219,4 @@ def test_a_change_has_a_sign_and_a_unit_and_a_threshold_has_no_sign() -> None:
         assert shown.change(-change) == words.translate(str.maketrans("+-", "-+"))
         assert shown.whole(change, None, None) == words
         assert shown.whole(change, change, -change).startswith(f"{words} [{words} … ")
-        assert shown.whole(None, None, None) == ""
+        assert shown.whole(None, None, None) == "", words
