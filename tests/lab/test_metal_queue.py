@@ -133,11 +133,10 @@ def test_each_kernel_of_a_call_is_timed_alone(decode: Problem) -> None:
     assert [round(kernel.median) for kernel in found] == [30_000, 30_000]
     assert len(metal.committed) == 12
     for (source, fast), kernel in zip(metal.compiled, found, strict=True):
-        assert re.match(r"custom_kernel_paged_(decode|merge)__", kernel.function)
-        assert (fast, source.index("struct Limits") < source.index(kernel.function)) == (
-            False,
-            True,
-        )
+        assert re.match(r"custom_kernel_paged_(decode|merge)__", kernel.function), kernel.function
+        limits = source.index("struct Limits")
+        assert not fast, kernel.function
+        assert limits < source.index(kernel.function), kernel.function
     first = metal.committed[0].dispatches[0]
     assert (first.grid, first.threadgroup) == ((how.threadgroup * 2, 2, 2), (how.threadgroup, 1, 1))
     assert sorted(first.bound) == list(range(10))

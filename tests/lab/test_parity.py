@@ -66,8 +66,8 @@ def test_what_lies_past_an_end_is_nan_and_nothing_else(lengths: Any, expected: l
         nan = np.array(mx.isnan(pages))
         for table, length in zip(tables, case.lens, strict=True):
             read = nan[table].reshape(-1, 2, 64)
-            assert not read[:length].any()
-            assert read[length:].all()
+            assert not read[:length].any(), (pages, table)
+            assert read[length:].all(), (pages, table)
 
 
 def right(problem: Problem, lens: list[int], scale: float) -> mx.array:
@@ -101,7 +101,7 @@ def test_what_is_right_is_within_its_bounds() -> None:
 def test_an_error_or_a_distance_beyond_its_bound_is_a_breach() -> None:
     for by, breach in ((5e-6, False), (2e-5, True), (1.0, True)):
         outcome = run(changed(by, sequence=2)).outcomes[1]
-        assert (outcome.error, outcome.breach) == (pytest.approx(by, rel=0.5), breach)
+        assert (outcome.error, outcome.breach) == (pytest.approx(by, rel=0.5), breach), by
     errors = ((1e-5, 2e-5), (9e-6, 2.1e-5), (1.1e-5, 0.0), (None, None))
     outcomes = [Outcome("case", "paged", error, 1e-5, apart, 2e-5) for error, apart in errors]
     assert [outcome.breach for outcome in outcomes] == [False, True, True, True]

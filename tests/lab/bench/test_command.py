@@ -71,7 +71,7 @@ def test_an_interrupted_bench_ends_in_130_and_says_where_its_samples_are() -> No
         stopped = hand.subject("A", 10 * MS, fails_after=steps, error=KeyboardInterrupt)
         with pytest.raises(InterruptedRunError) as caught:
             bench._end(measured(hand, stopped), Path("b.json"))
-        assert (caught.value.exit_code, caught.value.hint.startswith(hint)) == (130, True)
+        assert (caught.value.exit_code, caught.value.hint.startswith(hint)) == (130, True), steps
 
 
 @on_the_cpu

@@ -255,4 +255,5 @@ def test_arm64_gives_what_this_processor_gives(tmp_path: Path) -> None:
         sizes = {"grid": (130, 1, 1), "threadgroup": (64, 1, 1)}
         here = compile_kernel(given).run({"a": a, "out": out}, **sizes, order=order, seed=1)
         expected = (out[:128].astype(np.float64) * (1 + np.arange(128) % 7)).sum()
-        assert line.split() == ["0", str(here.barriers), str(here.simd_operations), f"{expected:g}"]
+        known = ["0", str(here.barriers), str(here.simd_operations), f"{expected:g}"]
+        assert line.split() == known, order

@@ -143,4 +143,5 @@ def test_the_users_name_is_found_in_mlxs(name: str) -> None:
     for template in ([], [("N", 1)], [("T", mx.bfloat16), ("N", -1)]):
         how = {**sizes, "output_dtypes": [mx.complex64], "template": template}
         launch = partial(lambda a, how: kernel(inputs=[a], **how)[0], how=how)
-        assert [found.name for found in generated(launch, mx.zeros((3,), mx.uint8))] == [name]
+        made = generated(launch, mx.zeros((3,), mx.uint8))
+        assert [found.name for found in made] == [name], template

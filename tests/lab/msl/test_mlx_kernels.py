@@ -49,4 +49,4 @@ def test_sdpa_is_right_and_loads_each_row_for_every_head(
     assert np.abs(out - expected).max() <= bound
     for name in ("keys", "values"):
         moved = found.traffic[name]
-        assert (moved.loaded, moved.stored, moved.touched) == (HEADS * k.nbytes, 0, k.nbytes)
+        assert (moved.loaded, moved.stored, moved.touched) == (HEADS * k.nbytes, 0, k.nbytes), name

@@ -58,7 +58,7 @@ def test_errors_are_shares_of_the_largest_magnitude() -> None:
         ([-INF, 1.0], [INF, 1.0], INF),
         ([], [], 0.0),
     ):
-        assert error_and_place(np.array(got), np.array(expected))[0] == pytest.approx(error)
+        assert error_and_place(np.array(got), np.array(expected))[0] == pytest.approx(error), got
 
 
 NEAR = np.nextafter(1.0, 2.0)
@@ -100,8 +100,8 @@ def test_a_verdict_on_literal_answers() -> None:
         (loaded_as_modelled, [MOVED, {"y": 1}], DEFECT, "y: 0 instead of 1"),
     ):
         found = judge(*given)
-        assert found.outcome is outcome
-        assert found.detail.startswith(said)
+        assert found.outcome is outcome, judge
+        assert found.detail.startswith(said), judge
 
 
 def test_arrays_of_other_shapes_are_a_mistake_of_the_check() -> None:

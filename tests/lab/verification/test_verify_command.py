@@ -41,14 +41,17 @@ def test_a_good_check_ends_with_0(tracekit: Run, row_sums: Write) -> None:
     assert lines[-len(NOT_PROVEN) :] == [f"  {line}" for line in NOT_PROVEN]
 
 
-def test_a_kernel_that_never_ends_is_a_defect(tracekit: Run, row_sums: Write, scale: Write) -> None:
+def test_a_kernel_that_never_ends_is_a_defect(
+    tracekit: Run, row_sums: Write, scale: Write, subtests: pytest.Subtests
+) -> None:
     check = [row_sums(BARRIER, f"while (lane == 0) {{}} {BARRIER}"), "--dtype", "float32"]
     kernel = [scale("out[at.y", "while (factor > 0) {} out[at.y"), *LAUNCH, "--buffer", ROWS]
     for asked in (check, kernel):
-        ran = tracekit("verify-kernel", *asked, "--patience", "0.1")
-        assert ran.code == 1
-        assert "did not end within 0.1 s and was stopped (order ascending)" in ran.out
-        assert "--patience SECONDS gives a launch longer." in ran.out
+        with subtests.test(asked=asked):
+            ran = tracekit("verify-kernel", *asked, "--patience", "0.1")
+            assert ran.code == 1
+            assert "did not end within 0.1 s and was stopped (order ascending)" in ran.out
+            assert "--patience SECONDS gives a launch longer." in ran.out
 
 
 def test_a_kernel_is_compiled_by_the_compiler_of_now(
@@ -103,7 +106,7 @@ def test_the_options_of_a_check_are_those_of_the_command(
         ('"Rows.")] = 4', '"Rows.")]', "lacks its default"),
     ):
         ran = tracekit("verify-kernel", row_sums(old, new))
-        assert (ran.code, said in ran.err) == (3, True)
+        assert (ran.code, said in ran.err) == (3, True), old
 
 
 @pytest.mark.parametrize(
