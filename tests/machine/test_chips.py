@@ -109,7 +109,7 @@ def test_this_machine_has_no_figures_of_apples() -> None:
     epyc = {"chip": "AMD EPYC", "gpu_cores": 8}
     for facts, reason in (({}, "not name its chip."), (epyc, "is no chip of Apple's.")):
         found = this_chip(facts)
-        assert (found.cores, found.bandwidth.value) == (None, None)
+        assert (found.cores, found.bandwidth.value) == (None, None), reason
         assert found.bandwidth.reason.endswith(reason)
 
 
@@ -137,7 +137,7 @@ def test_the_ridge_of_a_chip_needs_both_of_its_roofs() -> None:
         ("Apple M4 Pro", 20, "no source states the clock"),
     ):
         ridge = ridge_of(chip(name, cores))
-        assert (ridge.value, ridge.confidence) == (None, None)
+        assert (ridge.value, ridge.confidence) == (None, None), name
         assert why in ridge.reason
 
 
@@ -182,4 +182,4 @@ def test_the_largest_cache_counts(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "index1")
     for text in ("much\n", "32768\n", "8\n"):
         (tmp_path / "index0" / "size").write_text(text)
-        assert last_cache(tmp_path) is None
+        assert last_cache(tmp_path) is None, text

@@ -65,10 +65,10 @@ def test_a_wired_limit_is_in_mebibytes_and_what_is_compressed_in_pages() -> None
     limits = {b"49152": 48 << 30, b"0": None, b"": None, b"unknown oid": None}
     for said, limit in limits.items():
         facts = circumstances(mac(sysctl=said, vm_stat=VM_STAT))
-        assert facts.get("wired_limit") == limit
-        assert facts["compressed"] == 2048 * 16384
+        assert facts.get("wired_limit") == limit, said
+        assert facts["compressed"] == 2048 * 16384, said
         told = {"compressed", "mains", "paged_out", "swap", "thermal_pressure"}
-        assert facts.keys() - {"wired_limit"} == told
+        assert facts.keys() - {"wired_limit"} == told, said
     assert "compressed" not in circumstances(mac(vm_stat=VM_STAT[:40]))
 
 

@@ -53,8 +53,8 @@ def test_ioreg_tells_what_its_chip_does() -> None:
         ("", {}, "no accelerator has PerformanceStatistics."),
     ):  # fmt: skip
         taken = read_ioreg(text)
-        assert known(taken) == values
-        assert taken.remarks == ((f"ioreg: {remark}",) if remark else ())
+        assert known(taken) == values, (values, remark)
+        assert taken.remarks == ((f"ioreg: {remark}",) if remark else ()), (values, remark)
 
 
 MACMON = {
@@ -92,8 +92,8 @@ def test_what_is_not_there_or_no_number_costs_only_itself() -> None:
         (older(461), "gpu_freq_mhz, gpu_active_ratio"),
     ):
         taken = macmon(**changes)
-        assert taken.remarks == (f"macmon: there is no number at {lacking}.",)
-        assert len(taken.readings) == 8 - lacking.count(",") - 1
+        assert taken.remarks == (f"macmon: there is no number at {lacking}.",), changes
+        assert len(taken.readings) == 8 - lacking.count(",") - 1, changes
 
 
 @pytest.mark.parametrize("text", [b"error: no Apple silicon\n", b"[1, 2]\n", b'{"gpu', b"\n"])
@@ -130,9 +130,9 @@ def test_a_document_of_powermetrics_is_read_in_base_units() -> None:
     ):  # fmt: skip
         taken = read_powermetrics(plistlib.dumps({**DOCUMENT, **changes}).strip())
         expected = {name: value for name, value in {**POWERMETRICS, **changed}.items() if value}
-        assert known(taken) == expected
+        assert known(taken) == expected, changes
         said = (f"powermetrics: there is no number at {lacking}.",) if lacking else ()
-        assert taken.remarks == said
+        assert taken.remarks == said, changes
 
 
 def test_a_document_cut_short_or_empty_is_a_remark() -> None:
@@ -142,8 +142,8 @@ def test_a_document_cut_short_or_empty_is_a_remark() -> None:
         (plistlib.dumps({}), "at clock, active, gpu_power, cpu_power, processor/combined_power"),
     ):
         taken = read_powermetrics(content)
-        assert taken.readings == ()
-        assert remark in taken.remarks[0]
+        assert taken.readings == (), content
+        assert remark in taken.remarks[0], content
 
 
 ONE = {"powermetrics": "/bin/powermetrics"}
@@ -158,7 +158,7 @@ def linux(sensors: Taken) -> Machine:
     return Machine("Linux", {}.get, root=False, sensors=lambda: sensors)
 
 
-def test_a_monitor_is_chosen_and_another_in_its_place_is_named() -> None:
+def test_a_monitor_is_chosen_and_another_in_its_place_is_named(subtests: pytest.Subtests) -> None:
     for wanted, machine, monitor, why in (
         ("auto", a_mac("macmon", "powermetrics"), "macmon", ""),
         ("auto", a_mac("powermetrics", root=True), "ioreg", ""),
@@ -173,11 +173,12 @@ def test_a_monitor_is_chosen_and_another_in_its_place_is_named() -> None:
         ("macmon", linux(Taken()), "", "macmon is not on the PATH; nothing is read instead."),
         ("ioreg", linux(WARM), "psutil", "ioreg tells of GPUs on macOS only; psutil is read inst"),
     ):
-        taken, said = choose(wanted, machine, 10)
-        assert (taken.name if taken else "") == monitor, (wanted, machine)
-        assert said.startswith(why)
-        assert said.endswith(f"{monitor or 'nothing'} is read instead." if why else "")
-        assert bool(said) is bool(why)
+        with subtests.test(wanted=wanted, machine=machine):
+            taken, said = choose(wanted, machine, 10)
+            assert (taken.name if taken else "") == monitor, (wanted, machine)
+            assert said.startswith(why)
+            assert said.endswith(f"{monitor or 'nothing'} is read instead." if why else "")
+            assert bool(said) is bool(why)
 
 
 def test_a_stream_is_bounded_by_the_recordings_length_and_ioreg_need_print_no_text() -> None:

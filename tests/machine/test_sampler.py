@@ -195,6 +195,6 @@ def test_the_footprint_and_what_the_gpus_regions_have_resident_are_read() -> Non
             return text.encode()
 
         found = read_vmmap(4711, Machine("Darwin", answer=answer))
-        assert found == {"footprint": footprint, "accelerator": accelerator}
-        assert asked == [("/usr/bin/vmmap", "-summary", "4711")]
+        assert found == {"footprint": footprint, "accelerator": accelerator}, text
+        assert asked == [("/usr/bin/vmmap", "-summary", "4711")], text
         asked.clear()

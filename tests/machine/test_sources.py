@@ -61,8 +61,8 @@ def test_a_battery_tells_its_charge_and_the_mains() -> None:
     for (percent, plugged), known in BATTERIES.items():
         battery = SimpleNamespace(percent=percent, power_plugged=plugged)
         found = sources.source(lambda battery=battery: battery)
-        assert found.readings == known
-        assert set(found.absences) == {"mains", "battery"} - set(known)
+        assert found.readings == known, percent
+        assert set(found.absences) == {"mains", "battery"} - set(known), percent
     assert set(sources.source(lambda: None).absences) == {"mains", "battery"}
 
 
@@ -88,7 +88,7 @@ def test_the_platform_profile_of_linux(tmp_path: Path) -> None:
     assert "no platform profile" in sources.low_power_of_linux(file).absences["low_power"]
     for profile, value in (("low-power\n", 1.0), ("balanced\n", 0.0), ("performance\n", 0.0)):
         file.write_text(profile)
-        assert sources.low_power_of_linux(file).readings == {"low_power": value}
+        assert sources.low_power_of_linux(file).readings == {"low_power": value}, profile
 
 
 def test_levels_of_macos_have_their_place_or_a_reason() -> None:
@@ -176,8 +176,8 @@ def test_each_client_has_its_process_and_its_time() -> None:
         ({"a": 1}, {}),
     ):
         clients = sources.read(plistlib.dumps(entries), 1.5)
-        assert (clients.at, clients.by_entry) == (1.5, known)
-        assert clients.why == ("" if known else f"ioreg: {NOBODY} on the GPU.")
+        assert (clients.at, clients.by_entry) == (1.5, known), entries
+        assert clients.why == ("" if known else f"ioreg: {NOBODY} on the GPU."), entries
 
 
 def test_what_is_no_list_is_a_reason() -> None:

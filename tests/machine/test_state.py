@@ -73,8 +73,8 @@ def test_each_reason_has_its_numbers_and_its_limit() -> None:
     ):
         tired = state(**readings)
         for pair in ((QUIET, tired), (tired, QUIET), (tired, tired)):
-            assert [reason in said for said in judge(*pair, **limits)] == [True], reason
-        assert not judge(tired, tired)
+            assert [reason in said for said in judge(*pair, **limits)] == [True], (pair, reason)
+        assert not judge(tired, tired), readings
 
 
 def test_a_limit_is_met_at_the_limit_and_nothing_is_where_nobody_looked() -> None:

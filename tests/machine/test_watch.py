@@ -60,7 +60,7 @@ def test_what_a_monitor_said_is_one_reading_a_name() -> None:
     ):  # fmt: skip
         known = summary(samples, "m")
         assert known.readings == readings
-        assert known.absences == ({"gpu_clock": why} if why else {})
+        assert known.absences == ({"gpu_clock": why} if why else {}), readings
         no_monitor = {"gpu_clock": "no monitor that tells it can be read here."}
         assert summary(samples, "").absences == no_monitor
 
