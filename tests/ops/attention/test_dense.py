@@ -105,7 +105,7 @@ def test_of_many_queries_the_first_and_the_last_are_looked_at() -> None:
     for place in (0, 299):
         wrong = attended(problem)
         wrong[0, 1, place] += 0.5
-        assert largest_dense_error(problem, wrong) > 0.1
+        assert largest_dense_error(problem, wrong) > 0.1, place
 
 
 def test_queries_must_lie_in_their_context() -> None:

@@ -125,8 +125,8 @@ def test_a_run_of_rows_is_the_rows_one_by_one_round_and_round() -> None:
     keys, values = rows.run(59, 5)
     assert keys.shape == values.shape == (2, 2, 5, 8)
     for place, token in enumerate((59, 60, 0, 1, 2)):
-        assert mx.array_equal(keys[:, :, place], rows.keys[token])
-        assert mx.array_equal(values[:, :, place], rows.values[token])
+        assert mx.array_equal(keys[:, :, place], rows.keys[token]), place
+        assert mx.array_equal(values[:, :, place], rows.values[token]), place
     assert mx.array_equal(rows.query(61), rows.queries[0])
 
 
@@ -176,10 +176,10 @@ def step(decoding: Decoding) -> None:
 def test_every_step_agrees_with_float64(prompt: int) -> None:
     for cache in (GrowingCache(SMALL, step=8), SlidingCache(SMALL, window=10)):
         made = decoding(cache)
-        assert made.prefill(prompt) > 0
+        assert made.prefill(prompt) > 0, cache
         for _ in range(14):
             step(made)
-            assert made.error() < 1e-6
+            assert made.error() < 1e-6, cache
 
 
 def test_a_cache_that_mixes_tokens_up_is_found_out() -> None:

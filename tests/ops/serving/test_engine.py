@@ -196,13 +196,13 @@ def test_whatever_comes_is_accounted_for(
     for number, (at, prompt, output) in enumerate(jobs):
         request = told[number]
         fits = -(-(prompt + output) // 4) <= blocks
-        assert request.state == ("completed" if fits else "rejected")
-        assert len(request.tokens) == (output if fits else 0)
-        assert request.scheduled == rig.begun + at * MS
+        assert request.state == ("completed" if fits else "rejected"), number
+        assert len(request.tokens) == (output if fits else 0), number
+        assert request.scheduled == rig.begun + at * MS, number
         if fits:
-            assert request.scheduled <= request.admitted < request.tokens[0]
-            assert list(request.tokens) == sorted(set(request.tokens))
-            assert rig.device.written[number] == list(range(prompt + output - 1))
+            assert request.scheduled <= request.admitted < request.tokens[0], number
+            assert list(request.tokens) == sorted(set(request.tokens)), number
+            assert rig.device.written[number] == list(range(prompt + output - 1)), number
     produced = sum(tick.tokens or 0 for tick in rig.told)
     assert produced == sum(len(request.tokens) for request in told.values())
     assert rig.scheduler.blocks.used == 0

@@ -63,7 +63,7 @@ def test_bounds_that_contradict_each_other_are_refused() -> None:
     for lengths in (("lognormal", 64, 65, 99), ("lognormal", 64, 1, 63), ("uniform", 1, 9, 8)):
         with pytest.raises(UsageError, match="There are no") as caught:
             Lengths("prompt", *lengths)
-        assert "--prompt-shortest" in caught.value.hint
+        assert "--prompt-shortest" in caught.value.hint, lengths
 
 
 def test_the_same_seed_draws_the_same_requests() -> None:

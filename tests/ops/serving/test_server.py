@@ -77,7 +77,7 @@ def test_what_is_offered_is_said_before_the_run() -> None:
     assert slow_rate * 0.6 == pytest.approx(fast_rate * 0.15)
     for results in (fast, slow):
         for name in ("offered_load", "rehearsed_decode", "rehearsed_prefill_chunk"):
-            assert results[name].value > 0
+            assert results[name].value > 0, name
 
 
 @pytest.mark.parametrize(("dtype", "layers"), [("float32", 1), ("float16", 3), ("bfloat16", 2)])
