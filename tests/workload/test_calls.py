@@ -79,7 +79,7 @@ def test_too_few_pairs_have_no_interval_and_say_so() -> None:
     assert said["speedup"] == Measured(3.0, "x", "higher")
     for end in ("low", "high"):
         why = "an interval needs 6 pairs of steps, and there were 2"
-        assert said[f"speedup_{end}_95"] == Measured(None, "x", "higher", why)
+        assert said[f"speedup_{end}_95"] == Measured(None, "x", "higher", why), end
     said = measured(compared([("new", 5)], A, B))
     assert said["speedup"] == Measured(None, "x", "higher", "there was no pair of steps")
     assert said["step_time_old"].reason == "the steady phase had no step of old"

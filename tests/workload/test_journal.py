@@ -89,8 +89,8 @@ def test_cut_anywhere_every_whole_line_counts(journal: Journal) -> None:
         report = fold(journal.path)
         # a line is whole without its newline too
         whole = sum(text[:cut].count(b'"completed":%d}' % number) for number in range(3))
-        assert len(report.steps) == whole
-        assert report.unreadable <= 1
+        assert len(report.steps) == whole, cut
+        assert report.unreadable <= 1, cut
 
 
 def test_what_cannot_be_understood_is_counted(journal: Journal) -> None:

@@ -18,7 +18,7 @@ def test_time_limits_are_read_with_their_units() -> None:
     for text in ("", "0s", "ten", "-3s", "5 days", "1m30s", "0.0ms", "s"):
         with pytest.raises(UsageError, match="not a time limit") as error:
             seconds(text)
-        assert "10s" in error.value.hint
+        assert "10s" in error.value.hint, text
 
 
 def test_a_run_is_named_after_what_is_recorded() -> None:
