@@ -45,8 +45,8 @@ def test_it_steps_and_knows_its_error(name: str, shape: tuple[int, ...], dtype: 
         step = prepare(name, **DECODE, dtype=dtype, ragged=ragged)
         out = step.submit()
         step.wait(out)
-        assert (out.shape, out.dtype) == (shape, getattr(mx, dtype))
-        assert 0 < results(step)["max_error"] <= BOUNDS[dtype]
+        assert (out.shape, out.dtype) == (shape, getattr(mx, dtype)), ragged
+        assert 0 < results(step)["max_error"] <= BOUNDS[dtype], ragged
 
 
 def test_decoding_states_what_a_step_does() -> None:
@@ -135,8 +135,8 @@ def test_variants_say_what_each_of_them_does() -> None:
         ("naive", dense + scores, OUT + scores),
     ):
         ours, theirs = versus(against=against).variants.values()
-        assert (ours.tokens, ours.flops) == (theirs.tokens, theirs.flops) == (2, flops)
-        assert ours.bytes_unique == dense + 2 * (2 * 4 + 4)
+        assert (ours.tokens, ours.flops) == (theirs.tokens, theirs.flops) == (2, flops), against
+        assert ours.bytes_unique == dense + 2 * (2 * 4 + 4), against
         assert (theirs.bytes_unique, theirs.bytes_written) == (read, written)
 
 

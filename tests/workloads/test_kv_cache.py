@@ -55,7 +55,7 @@ def test_a_full_window_has_a_model_and_a_growing_context_none() -> None:
     assert (sliding.bytes_unique, sliding.bytes_written) == (12 * TOKEN + query, TOKEN + query)
     assert sliding.flops == 4 * 2 * 4 * 64 * 12
     for kind in ("growing", "sliding", "paged"):
-        assert (prepare(kind=kind).bytes_unique, prepare(kind=kind).flops) == (0, 0)
+        assert (prepare(kind=kind).bytes_unique, prepare(kind=kind).flops) == (0, 0), kind
 
 
 def test_what_the_steps_read_is_summed() -> None:
