@@ -79,7 +79,7 @@ def test_every_table_becomes_a_file_and_one_that_cannot_be_read_is_named(
         out = tmp_path / to
         assert tracekit("convert", run, out, "--to", to).code == 0
         assert (out / f"cpu_profile.{to}").is_file()
-        assert read(out / f"gpu_intervals.{to}")["start"].tolist() == [0, 20]
+        assert read(out / f"gpu_intervals.{to}")["start"].tolist() == [0, 20], to
     [export] = [file for file in (run / "exports").glob("*.xml") if "gpu" in file.read_text()]
     export.write_text(export.read_text().replace("<row>", "<!DOCTYPE x><row>", 1)[:900])
     ran = tracekit("convert", run, tmp_path / "files", "--to", "csv")

@@ -159,5 +159,5 @@ def test_what_overlaps_stands_on_tracks_of_its_own(tables: Tables) -> None:
         if packet.HasField("track_event") and packet.track_event.type in {1, 2}:
             uuid = packet.track_event.track_uuid
             begun[uuid] = begun.get(uuid, 0) + (1 if packet.track_event.type == 1 else -1)
-            assert begun[uuid] in {0, 1}
+            assert begun[uuid] in {0, 1}, packet
     assert set(begun.values()) == {0}
