@@ -64,8 +64,8 @@ def test_a_label_stands_on_the_chart_beside_its_point() -> None:
     for at, anchor in {(1, 50): None, (10, 50): "end", (5, 0): None, (5, 100): None}.items():
         high = drawn(words(at, "paged")).xpath("//text")[-1]
         low = drawn(words(at, "paged", under=True)).xpath("//text")[-1]
-        assert high.get("text-anchor") == anchor
-        assert 11 <= float(high.get("y")) <= float(low.get("y")) < float(ground.get("cy"))
+        assert high.get("text-anchor") == anchor, at
+        assert 11 <= float(high.get("y")) <= float(low.get("y")) < float(ground.get("cy")), at
 
 
 def test_ticks_of_sizes_are_round_in_binary_units() -> None:
@@ -77,7 +77,7 @@ def test_ticks_of_sizes_are_round_in_binary_units() -> None:
         (3 << 39, "0 B | 512 GiB | 1 TiB | 1.50 TiB"),
     ):
         axis = binary("", 0, high, size)
-        assert (axis.low, axis.high) == (axis.marks[0], axis.marks[-1])
+        assert (axis.low, axis.high) == (axis.marks[0], axis.marks[-1]), ticks
         assert axis.low <= high <= axis.high
         assert " | ".join(map(axis.words, axis.marks)) == ticks
 
@@ -124,7 +124,7 @@ def test_a_level_holds_until_the_next_and_the_highest_of_a_part_is_kept() -> Non
 def test_there_is_no_half_of_what_is_counted() -> None:
     for high, ticks in {0: "0 | 1", 1: "0 | 1", 2: "0 | 1 | 2", 2.5e6: "0 | 500,000"}.items():
         axis = course("Waiting", "Few.", Level("a", [0, MS], [high]), count, upward=whole).y
-        assert " | ".join(map(axis.words, axis.marks)).startswith(ticks)
+        assert " | ".join(map(axis.words, axis.marks)).startswith(ticks), high
         assert axis.high > high
 
 

@@ -68,7 +68,7 @@ def test_no_rows_no_rows_of_the_target_no_table_and_a_damaged_one_differ() -> No
     damaged = Damaged()
     for tables, words in ((host_run().tables, "has no table"), (damaged, "export is cut")):
         gate = gate_of(Given(tables, Provenance()), "encoders")
-        assert (gate.rows, gate.empty) == (None, False)
+        assert (gate.rows, gate.empty) == (None, False), words
         assert words in gate.absence
     assert damaged.tried == 1
 
@@ -85,8 +85,8 @@ def test_the_window_is_the_marked_one_else_that_of_the_targets_work() -> None:
     for less in ({}, {"phases": tables["phases"].iloc[:1]}):
         without = {**less, "gpu_intervals": tables["gpu_intervals"]}
         busy = steady_or_busy_window(without)
-        assert busy is not None
-        assert (marked_window(without), busy.start, busy.end) == (None, 7, 12)
+        assert busy is not None, less
+        assert (marked_window(without), busy.start, busy.end) == (None, 7, 12), less
     assert (marked_window({}), steady_or_busy_window({})) == (None, None)
 
 
@@ -110,7 +110,7 @@ def test_tables_and_metrics_of_the_analysis_come_from_the_first_recorded_one() -
     assert of_metric(tables, "step_p50") == "the workload's own marks, host clock"
     assert of_metric(tables, "of_the_future") == "source not stated"
     for name, metric in METRICS.items():
-        assert next(iter(inspect.signature(metric.measure).parameters)) in {*SCHEMAS, *GIVEN}
+        assert next(iter(inspect.signature(metric.measure).parameters)) in {*SCHEMAS, *GIVEN}, name
         assert meaning(name)
         assert "`" not in meaning(name)
 

@@ -156,8 +156,8 @@ def test_levels_of_heat_are_whole() -> None:
     for values, summary, marks in (even, high):
         gauges = read(*enumerate(values))["gauges"].assign(name="thermal_pressure", unit="level")
         [chart] = telemetry.context(NOTHING, {"gauges": gauges})["charts"]
-        assert chart.summary == summary
-        assert list(map(chart.y.words, chart.y.marks)) == marks
+        assert chart.summary == summary, values
+        assert list(map(chart.y.words, chart.y.marks)) == marks, values
 
 
 def test_a_rate_is_of_steps_that_are_alike_and_no_part_of_measuring() -> None:
@@ -168,7 +168,7 @@ def test_a_rate_is_of_steps_that_are_alike_and_no_part_of_measuring() -> None:
     assert [part["rate"] for part in context["parts"]] == ["500 steps/s"] * 3
     for none in (steps.assign(phase="overhead"), steps.assign(variant=["a", "b"] * 20)):
         context = throughput.context(NOTHING, {"steps": none})
-        assert (context["charts"], context["parts"]) == ([], [])
+        assert (context["charts"], context["parts"]) == ([], []), none
 
 
 def test_cycles_are_counted_and_no_time_is_made_of_them() -> None:
@@ -309,7 +309,7 @@ def test_the_same_again_is_said_only_where_it_is_known() -> None:
     ):
         result = bare().having(provenance=Provenance(**made)).result
         command = f"tracekit capture {options}" if options else ""
-        assert reproduce.context(result, {})["command"] == command
+        assert reproduce.context(result, {})["command"] == command, made
 
 
 IDLE = Finding("idle", Severity.WARNING, "The GPU was idle for 3.5 ms. By cause: x.", "", (), 5)

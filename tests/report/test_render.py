@@ -64,7 +64,7 @@ def test_a_page_links_its_panels_and_its_policy_allows_just_what_is_on_it(name: 
     for tag, rule in (("style", "style-src"), ("script", "script-src")):
         [text] = [code.text for code in root.iter(tag) if code.get("id") != "timeline-data"]
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        assert rules[rule] == f"'sha256-{digest}'"
+        assert rules[rule] == f"'sha256-{digest}'", tag
     assert page.index("Content-Security-Policy") < page.index("<style") < page.index("<script")
 
 
@@ -158,16 +158,19 @@ def test_tables_can_be_reached_by_keys_and_their_cells_have_heads(root: Any) -> 
         regions = table.xpath("ancestor::div[@class='scroll']")
         assert regions or not wide
         for region in regions:
-            assert (region.get("tabindex"), region.get("role")) == ("0", "region")
-            assert region.get("aria-label")
+            assert (region.get("tabindex"), region.get("role")) == ("0", "region"), (
+                table.text_content()
+            )
+            assert region.get("aria-label"), table.text_content()
     for head in root.iter("th"):
         assert head.get("scope") in {"row", "col"}
         assert head.text_content().strip()
     for table in root.xpath("//section//table[tbody/tr]"):
         columns = len(table.xpath("./thead/tr/th"))
         for row in table.xpath("./tbody/tr"):
-            assert sum(int(cell.get("colspan", 1)) for cell in row) == columns
-            assert row[0].tag == "th"
+            words = (table.text_content(), row.text_content())
+            assert sum(int(cell.get("colspan", 1)) for cell in row) == columns, words
+            assert row[0].tag == "th", words
 
 
 def test_charts_have_words_beside_them_and_other_drawings_a_name_or_number(root: Any) -> None:

@@ -116,9 +116,9 @@ def test_sums_of_a_window_are_those_of_the_analysis(script: Any) -> None:
         {"packed": pack(Timeline(0, 2 * 10**6, (made,)), str), "windows": windows},
     )
     for (begin, end), (time, number) in zip(windows, found, strict=True):
-        assert time == busy(*clip(made.starts, made.ends, begin, end))
+        assert time == busy(*clip(made.starts, made.ends, begin, end)), begin
         touching = (made.ends > begin) & (made.starts < end)
-        assert number == int(np.count_nonzero(touching))
+        assert number == int(np.count_nonzero(touching)), begin
 
 
 def test_data_are_decoded_alike_in_browsers_that_lack_the_newest_decoder(script: Any) -> None:

@@ -174,7 +174,7 @@ def test_no_width_needs_sideways_scrolling_and_the_reader_chooses_the_colours(
         page.wait_for_function("width => document.documentElement.scrollWidth === width", arg=width)
         if which == "report":
             cut = "table => table.scrollWidth - table.clientWidth"
-            assert page.locator(".sums .scroll").evaluate(cut) <= (120 if width < 400 else 0)
+            assert page.locator(".sums .scroll").evaluate(cut) <= (120 if width < 400 else 0), width
     for choice, dark in (("theme-light", False), ("theme-dark", True)):
         page.locator(f"#{choice}").check()
         assert is_dark(page) is dark
@@ -186,7 +186,7 @@ def test_a_reader_chooses_what_a_batch_lists_without_a_script(open_page: Any, ba
     rows = page.locator("table.runs tbody tr").all()
     for choice, shown in {"failed": 5, "found": 36, "clean": 19, "all": 60}.items():
         page.locator(f"#show-{choice}").check()
-        assert sum(row.is_visible() for row in rows) == shown
+        assert sum(row.is_visible() for row in rows) == shown, choice
 
 
 def test_a_narrow_chart_begins_with_the_latest_and_paper_has_all(
@@ -300,7 +300,7 @@ def test_intervals_are_told_under_the_pointer_and_by_keys(host_page: Opened) -> 
     assert spoken.text_content().startswith("warm-up. 8 ms from 0.600 000 s. until handed over: 1")
     for key, at in (("n", "0.610"), ("n", "0.620"), ("p", "0.610")):
         canvas.press(key)
-        assert f"from {at} 000 s" in spoken.text_content()
+        assert f"from {at} 000 s" in spoken.text_content(), (key, at)
     window = host_page.settled(lambda: canvas.press("Enter"))
     assert window == pytest.approx((608 * MS, 620 * MS), abs=MS)
     host_page.settled(page.locator('[data-do="steady"]').click)
@@ -320,7 +320,7 @@ def test_a_search_counts_and_goes_from_match_to_match(host_page: Opened) -> None
     spoken = page.locator("#timeline-spoken")
     for text, number in (("no such", 0), ("DECODE", 1), ("submissions", 5), ("steady", 5)):
         field.fill(text)
-        assert found.text_content() == f"{number} found"
+        assert found.text_content() == f"{number} found", text
     said = []
     for _ in range(5):
         page.locator('[data-do="next"]').click()
@@ -330,7 +330,7 @@ def test_a_search_counts_and_goes_from_match_to_match(host_page: Opened) -> None
     assert spoken.text_content() == said[-2]
     for key, at in (("Enter", -1), ("Shift+Enter", -2)):
         field.press(key)
-        assert spoken.text_content() == said[at]
+        assert spoken.text_content() == said[at], key
     field.press("Escape")
     assert found.text_content() == ""
 

@@ -120,7 +120,7 @@ def test_marks_from_before_the_trace_are_left_out_and_counted() -> None:
         labels = pd.Series(list("abcd"[: len(rows)]), dtype="string")
         table, names, said = in_trace(spans(*rows), labels)
         assert list(zip(table["start"], table["duration"], names, strict=True)) == kept
-        assert said == note
+        assert said == note, rows
 
 
 def test_overlapping_rows_stand_in_lanes_in_order_of_time_and_keep_their_details() -> None:
