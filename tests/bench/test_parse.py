@@ -28,7 +28,7 @@ def test_a_run_compares_times_and_writes(
     assert [*export["methods"]] == ["tracekit, exact", "read(2)"]
     for name, result in (("tracekit, exact", "equal to the truth"), ("read(2)", "decodes nothing")):
         assert export["methods"][name]["result"] == result
-        assert len(export["methods"][name]["seconds"]) == 1
+        assert len(export["methods"][name]["seconds"]) == 1, name
     written = page.read_text()
     assert written.startswith("# Speed\n\n<!-- written by bench/parse.py -->\n\n- machine: ")
     assert written.endswith("<!-- end -->\n\nMore.\n")

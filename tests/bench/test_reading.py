@@ -24,8 +24,8 @@ def truth(path: Path) -> Decoded:
 def test_a_decoder_reads_the_truth(exports: dict[str, Path], name: str) -> None:
     for path in exports.values():
         found = named(name).load()(path)
-        assert found.table.num_rows > 200
-        assert difference(found, truth(path)) == ""
+        assert found.table.num_rows > 200, path
+        assert difference(found, truth(path)) == "", path
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -67,7 +67,7 @@ def test_work_and_command_buffers_are_read_as_they_happened(rich: World, run: Re
     lives = tables["command_buffers"].query("target").sort_values("command_buffer")
     assert lives["submitted"].tolist() == [made.created for made in buffers]
     for name in ("committed", "gpu_start", "gpu_end", "completed", "encoders"):
-        assert lives[name].tolist() == [getattr(made, name) for made in buffers]
+        assert lives[name].tolist() == [getattr(made, name) for made in buffers], name
 
 
 def test_what_the_program_says_and_states_are_read_as_they_were(

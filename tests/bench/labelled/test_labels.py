@@ -88,15 +88,15 @@ def test_a_label_follows_from_the_size() -> None:
             Label.EITHER,
         ),
     ):
-        assert label(rule, made(**changes)) is expected
+        assert label(rule, made(**changes)) is expected, (rule, changes)
 
 
 def test_a_seed_stands_for_one_trace_of_one_part() -> None:
     seeds: list[set[int]] = []
     for part in ("tune", "score"):
         traces = list(corpus(part, each=2, clean_traces=2))
-        assert [trace_of(one.seed) for one in traces] == traces
-        assert {one.kind for one in traces} == {"clean", "mixed", *FAULTS}
+        assert [trace_of(one.seed) for one in traces] == traces, part
+        assert {one.kind for one in traces} == {"clean", "mixed", *FAULTS}, part
         seeds.append({one.seed for one in corpus(part)})
     assert not seeds[0] & seeds[1]
     assert len(seeds[0]) == len(seeds[1]) > 200 + 20 * len(FAULTS)

@@ -41,8 +41,8 @@ def test_one_thing_is_done_at_a_time_in_order_and_causes_cover_just_the_gaps(
     world, (begin, end) = facts.world, facts.world.steady
     for channel in ("Compute", "Vertex", "Fragment"):
         on = [work for work in world.intervals + world.others if work.channel == channel]
-        assert len(on) > 10
-        assert all(before.end <= work.start for before, work in pairwise(sorted(on)))
+        assert len(on) > 10, channel
+        assert all(before.end <= work.start for before, work in pairwise(sorted(on))), channel
     for work in world.intervals:
         assert work.committed < work.processed <= work.ready <= work.start - work.held
         assert work.start < work.end
@@ -106,8 +106,8 @@ def test_a_clean_setup_has_nothing_that_a_fault_puts_in() -> None:
         setup = clean(seed)
         numbers = (setup.late, setup.readbacks, setup.leak, setup.allocations, setup.wiring)
         others = (setup.compiles, setup.spikes, setup.rival, setup.hold, setup.server)
-        assert not any((*numbers, *others, setup.empty, setup.broken, setup.drifted))
-        assert (setup.overhead or 0) < 0.05
+        assert not any((*numbers, *others, setup.empty, setup.broken, setup.drifted)), seed
+        assert (setup.overhead or 0) < 0.05, seed
 
 
 def test_the_clock_is_low_in_the_middle_and_while_it_warms_up() -> None:
@@ -134,7 +134,7 @@ def test_others_draw_beside_and_compute_in_between() -> None:
     world = made(browser=100 * MICROSECOND, rival=Hold(9 * MILLISECOND, MILLISECOND)).world
     drawn, computed = {"Vertex", "Fragment"}, {"Compute"}
     for owner, channels in ((COMPOSITOR, drawn), (BROWSER, drawn), (RIVAL, computed)):
-        assert {one.channel for one in world.others if one.owner == owner} == channels
+        assert {one.channel for one in world.others if one.owner == owner} == channels, owner
     assert not made(compositor=0).world.others
 
 
