@@ -122,7 +122,7 @@ def test_an_export_is_hashed_only_where_its_stamp_differs(
     table.with_name("copy.xml").write_bytes(table.read_bytes())
     table.with_name("copy.xml").replace(table)  # another inode, the same content
     for expected in ([table.name], []):  # the new stamp is noted
-        assert taken(cache, table).path == first.path
+        assert taken(cache, table).path == first.path, expected
         assert hashed == expected
         hashed.clear()
 
@@ -172,7 +172,7 @@ def test_a_table_whose_stacks_are_gone_or_others_is_made_again(table: Path, cach
         file.unlink()
         with pytest.raises(InputError, match="is damaged"):
             _ = opened.symbols
-        assert taken(cache, table).symbols.stacks["frames"].to_pylist() == [[0, 1]]
+        assert taken(cache, table).symbols.stacks["frames"].to_pylist() == [[0, 1]], file
 
 
 def test_a_table_with_a_changed_byte_gives_no_wrong_value(table: Path, cache: Path) -> None:
@@ -183,17 +183,21 @@ def test_a_table_with_a_changed_byte_gives_no_wrong_value(table: Path, cache: Pa
         changed[place] ^= 0x55
         file.write_bytes(changed)
         pd.testing.assert_frame_equal(taken(cache, table).part(), frame)
-        assert file.read_bytes() == whole
+        assert file.read_bytes() == whole, place
 
 
 def test_a_table_that_is_dropped_while_it_is_open_says_so(table: Path, cache: Path) -> None:
     text, opened = table.read_text(), taken(cache, table)
     change(table, 8)
     assert taken(cache, table).part(["start"])["start"].tolist() == [8, pd.NA]
-    for ask in (lambda: opened.names, opened.part, lambda: opened.symbols):
+    for what, ask in (
+        ("names", lambda: opened.names),
+        ("part", opened.part),
+        ("symbols", lambda: opened.symbols),
+    ):
         with pytest.raises(InputError, match="is damaged") as refused:
             ask()
-        assert "remove the file" in refused.value.hint
+        assert "remove the file" in refused.value.hint, what
     table.write_text(text)
     assert taken(cache, table).path == opened.path
     assert opened.part(["start"])["start"].tolist() == [7, pd.NA]
@@ -364,7 +368,7 @@ def test_several_removed_tables_of_one_schema_stay_apart(
     assert remove_all(tmp_path, cache) == {}
     tables = Tables(tmp_path, cache=cache)
     for table, name in names.items():
-        assert [*tables.flat("samples", Choice(table=table)).part()["name"]] == [name]
+        assert [*tables.flat("samples", Choice(table=table)).part()["name"]] == [name], table
 
 
 def test_tables_that_cannot_be_told_apart_stay_exports(

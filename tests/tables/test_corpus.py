@@ -155,8 +155,8 @@ def test_every_real_export_of_a_known_schema_is_read_without_a_word(corpus: Path
         for name in known.keys() & identify(path).schemas:
             schema, source = known[name]
             table, remarks = normalize(read_table(path, name), schema, source, frozenset())
-            assert remarks == [], path
-            assert list(table) == [column.name for column in schema.columns]
+            assert remarks == [], (name, path)
+            assert list(table) == [column.name for column in schema.columns], (path, name)
             found.add(name)
     assert len(found) >= 45
 

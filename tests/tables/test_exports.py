@@ -76,7 +76,7 @@ def test_a_folder_is_indexed_by_schema(export: Export, tmp_path: Path) -> None:
 def test_a_flat_table_is_called_by_its_file_and_may_have_no_rows(tmp_path: Path) -> None:
     for name, starts in (("none", []), ("some", [5])):
         pd.DataFrame({"start": starts}).to_parquet(path := tmp_path / f"{name}.parquet")
-        assert identify(path) == Content("tables", (Header(name, "", 1, rows=bool(starts)),))
+        assert identify(path) == Content("tables", (Header(name, "", 1, rows=bool(starts)),)), name
     path.write_bytes(b"damaged")  # it counts, so that reading it says so
     assert identify(path) == Content("tables", (Header("some", "", 1, rows=True),))
 
@@ -164,9 +164,9 @@ def test_what_is_of_other_runs_or_places_is_left_out() -> None:
         (OPEN, 2, ["2-1", "2-2", "None-None"], ["of two", "of all"]),
     ):
         found, number, said = of_one_run(SEVERAL, FOLDER, choice)
-        assert number == run
+        assert number == run, tables
         assert [Path(str(table.ref)).stem for table in found.every] == tables
-        assert [loss.text for loss in found.lost] == lost
+        assert [loss.text for loss in found.lost] == lost, tables
         assert [
             "exports has 3 runs" in text and "Run 2, the last one with tables, is read" in text
             for text in said

@@ -20,7 +20,7 @@ def ids(*values: int | None) -> pd.Series:
     return pd.Series(pd.array(values, dtype="UInt64"))
 
 
-def test_a_key_finds_one_row_and_what_did_not_match_is_said() -> None:
+def test_a_key_finds_one_row_and_what_did_not_match_is_said(subtests: pytest.Subtests) -> None:
     for own, others, places, ambiguous, said in (
         ((1, 2, 3), (3, 1), [1, -1, 0], 0, ()),
         ((1, 1, 1), (1,), [0, 0, 0], 0, ()),
@@ -35,12 +35,13 @@ def test_a_key_finds_one_row_and_what_did_not_match_is_said() -> None:
         ((None,), (1,), [-1], 0, ()),
         ((1, 2, None), (3,), [-1] * 3, 0, ("none of the 2 rows has its id in things",)),
     ):
-        found = match([ids(*own)], [ids(*others)])
-        assert found.places.tolist() == places
-        assert (found.ambiguous, found.there) == (ambiguous, len(others))
-        assert found.found == sum(place >= 0 for place in places)
-        assert found.said("rows", "things") == said
-        assert found.doubts("rows", "things") == (said if ambiguous else ())
+        with subtests.test(own=own, others=others):
+            found = match([ids(*own)], [ids(*others)])
+            assert found.places.tolist() == places
+            assert (found.ambiguous, found.there) == (ambiguous, len(others))
+            assert found.found == sum(place >= 0 for place in places)
+            assert found.said("rows", "things") == said
+            assert found.doubts("rows", "things") == (said if ambiguous else ())
 
 
 def test_a_key_of_two_columns_matches_only_as_a_whole() -> None:
@@ -75,7 +76,7 @@ def test_what_the_counterpart_has_is_taken_and_null_where_there_is_none() -> Non
     ):
         taken = match([ids(2, 3, 1)], [ids(1, 2)]).take(column)
         assert [None if pd.isna(value) else value for value in taken] == expected
-        assert taken.dtype == dtype
+        assert taken.dtype == dtype, expected
 
 
 class Shelf(Mapping[str, pd.DataFrame]):

@@ -69,8 +69,8 @@ def test_a_kind_gives_its_dtype() -> None:
         (Kind.TEXT, [7, 8], "string", ["7", "8"]),
     ):
         series = column_x(values, kind)
-        assert series.dtype == dtype
-        assert [None if pd.isna(value) else value for value in series] == expected
+        assert series.dtype == dtype, (kind, values)
+        assert [None if pd.isna(value) else value for value in series] == expected, (kind, values)
 
 
 def test_what_is_not_of_its_kind_is_told_in_words(subtests: pytest.Subtests) -> None:
@@ -120,7 +120,7 @@ def test_only_the_target_is_the_target() -> None:
     pids = pd.array([7, 420, None], dtype="Int64")
     for targets, expected in (("7 8", [True, False, False]), ("", [False, False, False])):
         table, _ = made({"process.pid": pids}, TARGET, targets=targets)
-        assert table["target"].dtype == "bool"
+        assert table["target"].dtype == "bool", targets
         assert table["target"].tolist() == expected
 
 
@@ -135,7 +135,7 @@ def test_columns_too_many_and_too_few_are_named_and_what_is_lacking_is_null(
         ("start n t t.tid t.pid t.stack", "gpu", "t", []),
         ("start n t t.tid", "gpu", "", ["that tracekit does not know: t, t.tid"]),
     ):
-        with subtests.test(said):
+        with subtests.test(exported=exported, clock=clock):
             width = Column("width", "pixel-width", Kind.INTEGER, "width", since="27.2")
             declared = (START, Column("n", "n", Kind.INTEGER, "n"), width)
             source = Source("raw", clock, frozenset(unused.split()))
@@ -143,8 +143,9 @@ def test_columns_too_many_and_too_few_are_named_and_what_is_lacking_is_null(
             table, remarks = made(loaded, *declared, source=source, exported=exported)
             assert remarks == [f"raw: columns {words}" for words in said]
             for name, own in (("n", "n"), ("width", "pixel-width")):
-                assert table[name].tolist() == [5 if own in loaded else pd.NA]
-                assert table[name].dtype == "Int64"
+                value = 5 if own in loaded else pd.NA
+                assert table[name].tolist() == [value], (exported, name)
+                assert table[name].dtype == "Int64", (exported, name)
 
 
 def test_a_column_that_must_be_there_is_asked_for() -> None:

@@ -35,7 +35,7 @@ def test_the_table_of_contents_says_what_a_place_holds() -> None:
     ):
         assert attributes_of(toc, place, schema) == attributes
         listed = toc is not None and place.run != 3
-        assert [table.schema for table in tables_at(toc, place)] == ["tick"] * listed
+        assert [table.schema for table in tables_at(toc, place)] == ["tick"] * listed, (toc, place)
 
 
 def test_a_choice_allows_what_it_does_not_rule_out() -> None:

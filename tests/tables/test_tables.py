@@ -73,7 +73,7 @@ def test_the_first_source_that_is_there_counts(both: Path) -> None:
         intervals = Tables(both, frozenset({7}))["gpu_intervals"]
         assert intervals["start"].tolist() == [start, start + 1]
         assert intervals["clock"].tolist() == [clock, clock]
-        assert intervals["target"].tolist() == [True, False]
+        assert intervals["target"].tolist() == [True, False], start
         (both / "metal-gpu-intervals.xml").unlink(missing_ok=True)
 
 
@@ -105,12 +105,15 @@ def test_two_recordings_in_one_folder_are_not_mixed(states: Path) -> None:
 
 def test_a_callers_change_changes_no_other_frame(states: Path) -> None:
     tables = Tables(states.parent, frozenset())
-    for take in (lambda: tables["gpu_states"], lambda: tables.raw(STATES)):
+    for way, take in (
+        ("by name", lambda: tables["gpu_states"]),
+        ("raw", lambda: tables.raw(STATES)),
+    ):
         mine = take()
         mine.loc[0, "start"] = 99
         mine["new"] = 1
         mine.index = [1, 0]
-        assert take()["start"].tolist() == [10, 20]
+        assert take()["start"].tolist() == [10, 20], way
         assert "new" not in take()
 
 
@@ -286,4 +289,4 @@ def test_a_program_s_own_signposts_are_its_phases_before_the_worker_s_marks(expo
         tables = Tables(write(export, "os-signpost-interval", texts), frozenset({pid}))
         found = tables["phases"][["start", "clock"]].to_numpy().tolist()
         assert found == [[start, clock]], (subsystem, pid)
-        assert tables.warnings == ()
+        assert tables.warnings == (), (subsystem, pid)

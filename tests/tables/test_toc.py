@@ -79,8 +79,8 @@ def test_what_is_no_table_of_contents_is_refused(tmp_path: Path, subtests: pytes
         with subtests.test(sentence):
             with pytest.raises(InputError) as caught:
                 read_toc(toc(tmp_path, text))
-            assert sentence in caught.value.message
-            assert "\n" not in caught.value.message
+            assert sentence in caught.value.message, text
+            assert "\n" not in caught.value.message, text
 
 
 def test_tables_are_wanted_in_the_order_of_the_toc_and_repeats_are_numbered() -> None:
@@ -131,7 +131,7 @@ def test_a_recording_says_itself_which_run_it_is_about(tmp_path: Path) -> None:
     assert own(recording) == RUNS[2]
     for number, expected in ((4, RUNS[1]), (None, RUNS[2]), (9, RUNS[2])):
         recording.save_provenance(Provenance(run=number))
-        assert own(recording) == expected
+        assert own(recording) == expected, number
 
 
 LETTERS = st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])

@@ -138,8 +138,8 @@ def test_a_type_gives_its_dtype_and_an_unknown_one_what_it_holds() -> None:
         ("brand-new", ["-1", str(2**63)], "string", ["-1", str(2**63)]),
     ):
         found, drift = seen(declared, texts(*cells))
-        assert (found.dtype, drift) == (dtype, None)
-        assert [None if pd.isna(value) else value for value in found] == expected
+        assert (found.dtype, drift) == (dtype, None), (declared, cells)
+        assert [None if pd.isna(value) else value for value in found] == expected, (declared, cells)
 
 
 @pytest.mark.parametrize("declared", [INTEGER, UNSIGNED, FLAG])

@@ -28,9 +28,10 @@ def test_a_bundle_is_read_whole_without_its_document_too(bundle: Path) -> None:
     bare = shutil.copytree(bundle, bundle.with_name("bare.trace"))
     (bare / "form.template").unlink()
     shutil.rmtree(bare / "symbols")
-    for found in (told(bundle), told(bare)):
-        assert (found.refused, found.unread) == ("", {})
-        assert [rows.num_rows for rows, _ in found.tables.values()] == [3, 2, 2]
+    for place in (bundle, bare):
+        found = told(place)
+        assert (found.refused, found.unread) == ("", {}), place
+        assert [rows.num_rows for rows, _ in found.tables.values()] == [3, 2, 2], place
 
 
 def test_each_file_away_or_cut_is_told_in_words(bundle: Path) -> None:

@@ -144,7 +144,7 @@ def test_a_damaged_document_is_told(tmp_path: Path, subtests: pytest.Subtests) -
         (zlib.compress(b"some text"), "is no property list"),
         (b"\x78\x9c and no stream", "cannot be inflated"),
     ):
-        with subtests.test(why):
+        with subtests.test(content=content):
             (tmp_path / "form.template").write_bytes(content)
             document = Document(Files(tmp_path))
             assert document.run(3) is None

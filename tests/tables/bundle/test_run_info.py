@@ -193,8 +193,8 @@ def test_a_missing_or_damaged_database_is_told(tmp_path: Path) -> None:
         if content:
             (bundle / NAME).write_bytes(content)
         (told,) = noted(bundle)
-        assert told.startswith("What Instruments noted of run 1 is not available: ")
-        assert told.endswith(f"{NAME} {why}")
+        assert told.startswith("What Instruments noted of run 1 is not available: "), content
+        assert told.endswith(f"{NAME} {why}"), content
 
 
 CONTENTS = (

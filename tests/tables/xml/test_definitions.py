@@ -64,7 +64,7 @@ def test_every_shape_gives_its_frames(export: Export, subtests: pytest.Subtests)
             [(None, 2**64 - 1), (None, None), (None, None)],
         ),
     ):  # fmt: skip
-        with subtests.test(inside):
+        with subtests.test(tag=tag, inside=inside):
             rows = (
                 f'<{tag} id="1" fmt="words">{inside}</{tag}>',
                 f'<{tag} ref="1"/>',

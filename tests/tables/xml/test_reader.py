@@ -129,8 +129,8 @@ def test_a_table_without_a_header_has_that_of_its_schema_or_of_the_one_before(
     for contents, last in ((None, "two"), (toc, "one")):
         nodes = read(path, contents)
         assert [table.schema for table in nodes] == ["one", "two", last]
-        assert texts(nodes[2]) == [["x"]]
-        assert nodes[2].xpath.endswith("table[3]")
+        assert texts(nodes[2]) == [["x"]], last
+        assert nodes[2].xpath.endswith("table[3]"), last
 
 
 @pytest.mark.parametrize("count", [0, 1, 20_000, 1 << 13])

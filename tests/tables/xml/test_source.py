@@ -39,7 +39,7 @@ def columns(count: int) -> str:
 def test_what_is_no_export_is_refused_in_a_sentence(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    for content, words in (
+    refused = (
         (lambda: f"{bomb()}<{ROOT}>&e29;</{ROOT}>", "declares a document type"),
         (lambda: f'{bomb()}<{ROOT} a="&e29;"/>', "declares a document type"),
         (lambda: f'<?xml version="1.0"?>\n<!-- a -->\n{bomb()}<x/>', "declares a document type"),
@@ -69,10 +69,11 @@ def test_what_is_no_export_is_refused_in_a_sentence(
         (lambda: f'{OPEN}<schema name="t">{columns(250_000)}', "16 MB"),
         (lambda: f'{OPEN}<schema name="t">{columns(25_000)}</schema>', "more than 20000 columns"),
         (lambda: f"<{ROOT} " + " ".join(f'xmlns:a{n}="x"' for n in range(100_000)), "cut before"),
-    ):
+    )
+    for number, (content, words) in enumerate(refused):
         path = tmp_path / "input.xml"
         path.write_text(content(), encoding="utf-8")
-        with subtests.test(words):
+        with subtests.test(words, number=number):
             with pytest.raises(InputError) as caught:
                 list(ExactReader(path).pieces())
             assert words in caught.value.message
@@ -97,8 +98,10 @@ def test_what_is_no_export_has_a_hint(tmp_path: Path, subtests: pytest.Subtests)
             assert "a" * 121 not in caught.value.message
 
 
-def test_what_is_hostile_behind_a_row_ends_the_table_there(export: Export) -> None:
-    for rest, words in (
+def test_what_is_hostile_behind_a_row_ends_the_table_there(
+    export: Export, subtests: pytest.Subtests
+) -> None:
+    hostile = (
         (lambda: "<row>" + '<string id="2">' * 1_000_000, "Excessive depth"),
         (lambda: f'<row><string id="2">{LONG}</string></row>', "too long"),
         (lambda: f'<row><string id="2" fmt="{LONG}">x</string></row>', "16 MB"),
@@ -106,16 +109,18 @@ def test_what_is_hostile_behind_a_row_ends_the_table_there(export: Export) -> No
         (lambda: f"<row>{'<sentinel/>' * 500_000}</row>", "500000 cells for 1 columns"),
         (lambda: "<row><string>&e;</string></row>", "not defined"),
         (lambda: f"<row>{'<a>' * 66}{'</a>' * 66}</row>", "nested more than 64 deep"),
-    ):
-        path = export("a:string", KEPT, rest())
-        flat = read_flat(path)
-        assert flat.frame["a"].tolist() == ["kept"]
-        assert words in flat.notes.damage[0]
-        assert len(flat.notes.damage[0]) < 400
-        assert "\n" not in flat.notes.damage[0]
-        assert "HUGE" not in flat.notes.damage[0]
-        with pytest.raises(IrregularError):
-            list(FastReader(path).pieces())
+    )
+    for number, (rest, words) in enumerate(hostile):
+        with subtests.test(words, number=number):
+            path = export("a:string", KEPT, rest())
+            flat = read_flat(path)
+            assert flat.frame["a"].tolist() == ["kept"]
+            assert words in flat.notes.damage[0]
+            assert len(flat.notes.damage[0]) < 400
+            assert "\n" not in flat.notes.damage[0]
+            assert "HUGE" not in flat.notes.damage[0]
+            with pytest.raises(IrregularError):
+                list(FastReader(path).pieces())
 
 
 def test_a_value_that_is_nested_just_as_deep_as_allowed_is_read(export: Export) -> None:

@@ -81,7 +81,7 @@ def test_whatever_was_written_has_room(value: object) -> None:
             content = plistlib.dumps(value, fmt=form)
         except (ValueError, TypeError):  # letters and references that XML has no form for
             continue
-        assert has_room(content)
+        assert has_room(content), form
 
 
 ARRAY = b"\xaf\x11\x03\xe8" + b"".join(struct.pack(">I", 1 + n) for n in range(1000))

@@ -193,7 +193,7 @@ def test_a_stack_that_wraps_another_is_that_stack_and_has_its_own_words(export: 
     for made in (fast, exact):
         (stacks,) = next(iter(made.pieces())).columns
         found = zip(stacks.cells.to_pylist(), stacks.stacks.to_pylist(), strict=True)
-        assert [*found] == [*rows.values()]
+        assert [*found] == [*rows.values()], made
     assert fast.symbols().stacks.equals(exact.symbols().stacks)
     assert fast.symbols().frames.equals(exact.symbols().frames)
 
@@ -241,9 +241,9 @@ def test_the_reader_gives_up_around_the_rows(export: Export, subtests: pytest.Su
         (b'fmt="1"', b'fmt="\x00"'),
     ):
         path = export("n:uint32", ONE)
-        assert cells(path) == [[1]]
+        assert cells(path) == [[1]], (old, new)
         content = path.read_bytes()
-        assert old in content
+        assert old in content, (old, new)
         path.write_bytes(content.replace(old, new, 1))
         with subtests.test(old=old, new=new), pytest.raises(IrregularError, match=" "):
             whole(path)
