@@ -155,7 +155,7 @@ def test_comparing_needs_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file"))
     for name in ("1", "2"):
         recording = recorded(tmp_path / name, *TABLES)
-        assert Xcode().read(recording) == ([], [INTERVALS, STATES, TIME])
+        assert Xcode().read(recording) == ([], [INTERVALS, STATES, TIME]), name
 
 
 def test_the_second_capture_of_a_build_exports_nothing(scenario: Scenario, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_the_second_capture_of_a_build_exports_nothing(scenario: Scenario, tmp_p
     for name in ("first", "second"):
         folder, said = tmp_path / name, tmp_path / "scenario.said"
         said.unlink(missing_ok=True)
-        assert command("capture", "--output", folder, "--", sys.executable, "-c", "") == 0
+        assert command("capture", "--output", folder, "--", sys.executable, "-c", "") == 0, name
         exported.append("Exporting " in said.read_text())
     assert exported == [True, False]
     names = {file.name for file in (tmp_path / "second" / "exports").iterdir()}
@@ -270,20 +270,21 @@ def test_a_table_has_the_form_of_its_columns_whatever_its_number_rows_and_attrib
     assert len({reading.shape(store) for store in (STORE, *others)}) == 5
 
 
-def test_comparing_no_rows_says_nothing_of_rows() -> None:
+def test_comparing_no_rows_says_nothing_of_rows(subtests: pytest.Subtests) -> None:
     for rows, difference, is_known in ((5, "", True), (0, "", False), (0, "no", True)):
-        checked = reading.Checked("t", rows, "now", difference)
-        memory = reading.Memory("17C529", {reading.shape(STORE): checked})
-        assert memory.of(STORE) == (checked if is_known else None)
-        assert memory.of(EMPTY) == checked
-        assert memory.difference(STORE) == difference
-        assert memory.of(replace(STORE, schema="u")) is None
+        with subtests.test(rows=rows, difference=difference):
+            checked = reading.Checked("t", rows, "now", difference)
+            memory = reading.Memory("17C529", {reading.shape(STORE): checked})
+            assert memory.of(STORE) == (checked if is_known else None)
+            assert memory.of(EMPTY) == checked
+            assert memory.difference(STORE) == difference
+            assert memory.of(replace(STORE, schema="u")) is None
 
 
 def test_what_cannot_be_read_is_forgotten(tmp_path: Path) -> None:
     for content in ("{", "[]", '{"build": "17C529", "format": 2}'):
         (tmp_path / "direct-reading-17C529.json").write_text(content)
-        assert reading.recall("17C529", tmp_path) == reading.Memory("17C529")
+        assert reading.recall("17C529", tmp_path) == reading.Memory("17C529"), content
 
 
 def with_toc(folder: Path, table: Table) -> Recording:
@@ -308,7 +309,7 @@ def test_the_target_has_rows_or_only_others_have_or_it_is_not_known(tmp_path: Pa
         folder = tmp_path / str(number)
         recording = Recording(folder) if table is None else with_toc(folder, table)
         rows, warnings = reading.rows_of_target(recording, pids)
-        assert (rows, said in "".join(warnings), len(warnings)) == (found, True, bool(said))
+        assert (rows, said in "".join(warnings), len(warnings)) == (found, True, bool(said)), number
 
 
 def test_an_export_counts_first(tmp_path: Path, intervals_xml: Callable[..., str]) -> None:

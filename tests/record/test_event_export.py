@@ -127,8 +127,8 @@ def test_the_clock_of_a_trace_is_the_best_that_can_be_read(recording: Recording)
             (recording.exports / "time-info.xml").write_text(table)
         first = read_toc(recording.toc_file).runs[-1]
         clock = trace_clock(recording, first)
-        assert trace_clock(recording, replace(first, number=2))["source"] == START_DATE
-        assert {name: clock[name] for name in known} == known
+        assert trace_clock(recording, replace(first, number=2))["source"] == START_DATE, table
+        assert {name: clock[name] for name in known} == known, table
 
 
 def test_what_stands_beside_a_program_is_exported(recording: Recording) -> None:

@@ -163,7 +163,7 @@ def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Pat
     for after in (pipeline.export, pipeline.analyze):
         with pytest.raises(RecordingError, match="nothing of it was timed") as caught:
             after(recording)
-        assert f"tracekit open {recording.folder}" in caught.value.hint
+        assert f"tracekit open {recording.folder}" in caught.value.hint, after
     assert not recording.result_file.exists()
     assert not recording.report_file.exists()
 

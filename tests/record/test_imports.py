@@ -72,7 +72,7 @@ def test_a_toc_and_its_tables_become_a_run(exports: Path, tmp_path: Path) -> Non
 
 
 def test_without_a_toc_the_target_is_named_or_the_only_process_or_nobody(
-    tmp_path: Path, intervals_xml: Xml
+    tmp_path: Path, intervals_xml: Xml, subtests: pytest.Subtests
 ) -> None:
     file, both = tmp_path / "mine.xml", [(0, 10, *OURS), (5, 5, *OTHER)]
     for rows, target, found, said in (
@@ -81,12 +81,13 @@ def test_without_a_toc_the_target_is_named_or_the_only_process_or_nobody(
         (both[:1], None, (Process(*OURS),), "no other has rows"),
         (both, None, (), "without a TOC"),
     ):
-        file.write_text(intervals_xml(rows))
-        run = imported(file, tmp_path / f"run {target} {said}", target=target)
-        assert (run.provenance.targets, run.provenance.templates) == (found, ())
-        warned = " ".join(run.provenance.warnings)
-        assert "without a TOC" in warned
-        assert said in warned
+        with subtests.test(target=target, found=found):
+            file.write_text(intervals_xml(rows))
+            run = imported(file, tmp_path / f"run {target} {said}", target=target)
+            assert (run.provenance.targets, run.provenance.templates) == (found, ())
+            warned = " ".join(run.provenance.warnings)
+            assert "without a TOC" in warned
+            assert said in warned
     result = pipeline.analyze(Recording(tmp_path / "run None without a TOC"))
     [busy] = [metric for metric in result.metrics if metric.name == "gpu_busy"]
     assert (busy.value, "--target" in busy.reason) == (None, True)
@@ -128,7 +129,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message) as caught:
             pipeline.import_([tmp_path / name], tmp_path / "run")
         assert ("folder ends with .trace" in caught.value.hint) is (content is None)
-        assert not (tmp_path / "run").exists()
+        assert not (tmp_path / "run").exists(), content
 
 
 def test_several_recordings_in_one_folder_become_several_runs(
@@ -263,8 +264,8 @@ def test_a_packed_bundle_is_unpacked_into_the_run(bundle: Path, tmp_path: Path) 
             file.write(path, f"{bundle.name}/{path.relative_to(bundle).as_posix()}")
     for name, given in (("file", archive), ("folder", archive.parent)):
         run = imported(given, tmp_path / name)
-        assert not run.recording.bundle.is_symlink()
-        assert (run.provenance.workload, starts(run)) == ("Mine", STARTS)
+        assert not run.recording.bundle.is_symlink(), name
+        assert (run.provenance.workload, starts(run)) == ("Mine", STARTS), name
     (tmp_path / "file").rename(tmp_path / "elsewhere")
     shutil.rmtree(archive.parent)
     assert starts(Run(Recording(tmp_path / "elsewhere"))) == STARTS
@@ -310,7 +311,7 @@ def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: 
         assert run.provenance.run == number
         assert starts(run) == [number]
         said = " ".join(run.provenance.warnings)
-        assert [words in said for words in noted.values()] == [number == 1, number == 2]
+        assert [words in said for words in noted.values()] == [number == 1, number == 2], number
         assert ("x has 2 runs: run 1 (python3 4712, 2026-03-30" in said) is (chosen is None)
         assert ("Run 2, the last one, is read; --run chooses another." in said) is (chosen is None)
     with pytest.raises(UsageError, match="--target WindowServer names none"):

@@ -28,7 +28,9 @@ HOST = HostRecorder()
 XCTRACE = XctraceRecorder(Xctrace("/X/xctrace"), only())
 
 
-def test_a_workload_is_launched_or_waits_until_it_is_attached_to(tmp_path: Path) -> None:
+def test_a_workload_is_launched_or_waits_until_it_is_attached_to(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     (tmp_path / "naps.py").write_text(naps_that())
     recording, workload = Recording(tmp_path), load(tmp_path / "naps.py")
     cases: tuple[tuple[Any, str, float], ...] = (
@@ -36,32 +38,36 @@ def test_a_workload_is_launched_or_waits_until_it_is_attached_to(tmp_path: Path)
         (HOST, "auto", 5), (HOST, "attach", 5),
     )  # fmt: skip
     for recorder, method, limit in cases:
-        plan, host = Plan(workload, time_limit=5, method=method), recorder is HOST
-        request, spec = request_for(plan, recording, recorder), Spec.load(recording.spec_file)
-        assert request.time_limit == limit
-        assert journal_of(request.target) == recording.journal_file.resolve()
-        said, attach = "".join(unheeded(plan, recorder)), method == "attach"
-        assert said.startswith("--method attach was not followed") is (host and attach)
-        waits = attach and not host
-        assert (spec.lifeline, spec.measure_overhead, spec.reference) == (waits, host, host)
-        assert isinstance(request.target, Warmed) is waits
-        if isinstance(request.target, Warmed):
-            go_file = (recording.folder / "worker.go").resolve()
-            assert spec.go_file == request.target.go_file == go_file
-            assert spec.go_timeout >= 3600
-            with pytest.raises(UsageError, match="it waits for no go file"):
-                HOST.record(request, recording, quiet)
+        with subtests.test(recorder=recorder):
+            plan, host = Plan(workload, time_limit=5, method=method), recorder is HOST
+            request, spec = request_for(plan, recording, recorder), Spec.load(recording.spec_file)
+            assert request.time_limit == limit
+            assert journal_of(request.target) == recording.journal_file.resolve()
+            said, attach = "".join(unheeded(plan, recorder)), method == "attach"
+            assert said.startswith("--method attach was not followed") is (host and attach)
+            waits = attach and not host
+            assert (spec.lifeline, spec.measure_overhead, spec.reference) == (waits, host, host)
+            assert isinstance(request.target, Warmed) is waits
+            if isinstance(request.target, Warmed):
+                go_file = (recording.folder / "worker.go").resolve()
+                assert spec.go_file == request.target.go_file == go_file
+                assert spec.go_timeout >= 3600
+                with pytest.raises(UsageError, match="it waits for no go file"):
+                    HOST.record(request, recording, quiet)
 
 
-def test_programs_and_processes_are_taken_as_they_are(tmp_path: Path) -> None:
+def test_programs_and_processes_are_taken_as_they_are(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     recording, templates = Recording(tmp_path), ("A", "B")
     program = Plan(command=("true",), time_limit=3, templates=templates)
     for recorder in (HOST, XCTRACE):
-        launched = request_for(program, recording, recorder)
-        assert launched == Request(Launch(("true",)), 3, templates)
-        process = request_for(replace(program, command=(), attach=7), recording, recorder)
-        assert process == Request(Attach(7), 3, templates)
-        assert journal_of(process.target) is None
+        with subtests.test(recorder=recorder):
+            launched = request_for(program, recording, recorder)
+            assert launched == Request(Launch(("true",)), 3, templates)
+            process = request_for(replace(program, command=(), attach=7), recording, recorder)
+            assert process == Request(Attach(7), 3, templates)
+            assert journal_of(process.target) is None
     assert not recording.spec_file.exists()
 
 

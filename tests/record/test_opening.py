@@ -101,7 +101,7 @@ def test_a_bundle_opens_in_the_instruments_that_recorded_it_else_the_selected_el
     ):
         recording.save_provenance(Provenance(command_lines=lines))
         got = opening(recording, "trace", system="darwin", run=asked)
-        assert got.argv == ("open", "-a", app, bundle)
+        assert got.argv == ("open", "-a", app, bundle), lines
 
 
 def test_a_page_is_opened_by_a_browser_and_all_else_by_its_command(

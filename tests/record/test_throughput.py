@@ -41,7 +41,7 @@ def test_tests_are_called_as_llama_bench_calls_them() -> None:
     }
     for output, names in cases.items():
         found = [name for name in read_llama_bench(output) if name.endswith("_per_second")]
-        assert found == [f"{name}_tokens_per_second" for name in names]
+        assert found == [f"{name}_tokens_per_second" for name in names], output
 
 
 GENERATED = """\
@@ -79,8 +79,8 @@ def test_what_mlx_lm_says_at_its_end_is_read_and_results_have_units() -> None:
     }
     for output, values in cases.items():
         found = read_mlx_lm(output)
-        assert {name: found[name].value for name in values} == values
-        assert bool(found) is bool(values)
+        assert {name: found[name].value for name in values} == values, output
+        assert bool(found) is bool(values), output
     assert read_llama_bench(text(PROMPT)) == {
         "pp512_tokens_per_second": Measured(711.25, "tokens/s", "higher"),
         "pp512_tokens_per_second_stddev": Measured(14.5, "tokens/s", "neither"),

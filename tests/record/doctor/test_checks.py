@@ -138,7 +138,7 @@ def test_without_xctrace_megabytes_are_enough(linux: Make) -> None:
     facts = look(linux(free=lambda _: 200_000_000))
     assert facts["disk for runs"].verdict is Verdict.OK
     for name in ("other recorders", "staging files", "xctrace", "gpu cores"):
-        assert facts[name].verdict is Verdict.NOT_APPLICABLE
+        assert facts[name].verdict is Verdict.NOT_APPLICABLE, name
     assert look(linux(free=lambda _: 50_000_000))["disk for runs"].verdict is Verdict.FAILED
 
 

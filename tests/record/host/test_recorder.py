@@ -209,7 +209,7 @@ def test_phases_and_pauses_are_heard(journal: Journal) -> None:
     assert (listener.phase, listener.steady, listener.paused) == ("steady", 50, False)
     for on in (False, True):
         journal.write("sampling", on=on, at=60)
-        assert not listener.listen()
+        assert not listener.listen(), on
         assert listener.paused is not on
     listener.paused = True
     journal.write("end")
@@ -225,9 +225,9 @@ def test_nonsense_is_not_heard_and_half_a_line_once_whole(tmp_path: Path) -> Non
         whole = line + b'\n{"mark":"phase","name":"steady","start":1}\n'
         for cut in range(len(whole)):
             path.write_bytes(whole[:cut])
-            assert not listener.listen()
+            assert not listener.listen(), (line, cut)
         path.write_bytes(whole)
-        assert (listener.listen(), listener.phase) == (True, "steady")
+        assert (listener.listen(), listener.phase) == (True, "steady"), line
 
 
 def interrupted() -> bool:
@@ -282,7 +282,7 @@ def test_who_watches_hears_how_long_steps_go_on() -> None:
     }
     for (phase, busy), words in cases.items():
         listener = host.Listener(None, phase, 7 * SECOND, busy=busy * SECOND)
-        assert host.phase_in_words(listener, 10.0) == words
+        assert host.phase_in_words(listener, 10.0) == words, phase
 
 
 # An interrupt may come between the opening of a file of /proc and the `with` that closes it.

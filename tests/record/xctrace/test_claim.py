@@ -84,7 +84,7 @@ def test_the_floor_is_10_gb_or_as_the_variable_says_and_a_tenth_of_it_is_critica
     }
     for gigabytes, expected in cases.items():
         disk = claim.Premises(Path(), gigabytes * 1e9, lambda path: int(FREE[path]))
-        assert (disk.shortage(PLACES), disk.critical(PLACES)) == expected
+        assert (disk.shortage(PLACES), disk.critical(PLACES)) == expected, gigabytes
 
 
 RECORDING = claim.Rival(17, "xctrace", "ada", 1_795_000_000.0, ("/X/xctrace", "record"))
@@ -101,7 +101,7 @@ def test_another_recording_is_refused_and_an_export_disturbs_nobody() -> None:
     for rival in (claim.Rival(19, "xctrace", "bo"), claim.Rival(20, "Instruments", "bo", 1.0)):
         [warning] = claim.refuse_rivals([rival])
         assert warning.startswith(f"{rival.name}, process {rival.pid}, runs since ")
-        assert " bo" not in warning
+        assert " bo" not in warning, rival
 
 
 def test_rivals_are_found_by_name_and_open_files_by_lsof(tmp_path: Path) -> None:

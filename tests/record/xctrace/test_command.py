@@ -32,7 +32,7 @@ def test_failures_quote_line_and_tool() -> None:
         (2, "something new", "/X/xctrace version failed with exit code 2", ""),
     ):
         error = failure(Completed(("/X/xctrace", "version"), code, "", said))
-        assert error.message.startswith(meaning)
+        assert error.message.startswith(meaning), code
         assert f"/X/xctrace version failed with exit code {code}:\n{said}" in error.message
         assert hint in error.hint
     long, end = ("\n".join(map(str, range(first, 20))) for first in (0, 8))

@@ -42,9 +42,9 @@ def test_the_whole_line() -> None:
     for target, selection, words, rest in cases:
         said, run = (Request(target, 5), target, selection), Recording(Path("/r"))
         line = record_line(xcode(), *said, run, environment=ENVIRONMENT)
-        assert line == ("/X/xctrace", "record", *words, *whole, *rest)
+        assert line == ("/X/xctrace", "record", *words, *whole, *rest), target
         line = record_line(xcode(help="--template"), *said, run, environment=ENVIRONMENT)
-        assert "--no-prompt" not in line
+        assert "--no-prompt" not in line, target
 
 
 def test_time_limits_are_whole_numbers() -> None:
@@ -129,7 +129,8 @@ def test_a_wish_for_counters_becomes_the_instrument_unless_the_template_has_a_se
         known = (got.adds_counters, got.own_counters, bool(got.warnings))
         assert known == expected, (counters, templates)
         assert got.counters is (True in expected[:2])
-        assert got.template in {MST, "Time Profiler"} or got.template.endswith("t.tracetemplate")
+        is_file = got.template.endswith("t.tracetemplate")
+        assert is_file or got.template in {MST, "Time Profiler"}, (counters, templates)
 
 
 def test_what_cannot_be_recorded_is_refused_with_a_hint(chosen: Chosen) -> None:
@@ -147,7 +148,7 @@ def test_what_cannot_be_recorded_is_refused_with_a_hint(chosen: Chosen) -> None:
     ):
         with pytest.raises(TracekitError, match=said) as caught:
             chosen(*templates, **options)
-        assert hint in caught.value.hint
+        assert hint in caught.value.hint, (templates, said)
 
 
 def test_a_list_that_cannot_be_read_forbids_nothing_and_files_become_absolute(

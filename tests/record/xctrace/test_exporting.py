@@ -93,7 +93,7 @@ def test_the_counter_set_stands_in_the_toc_and_one_that_was_asked_for_and_is_not
     }
     for selection, words in cases.items():
         [said] = counter_warnings(selection, UNNAMED)
-        assert words in said
+        assert words in said, selection
         assert counter_warnings(selection, NAMED) == ()
     assert counter_warnings(Selection("T"), UNNAMED) == ()
 
@@ -110,6 +110,6 @@ def test_a_promise_of_counters_is_kept_by_either_table() -> None:
     ]
     for tables, filled, empty, said in cases:
         found = " ".join(lacking(run_of("Counter Set: A", tables=tables), filled, empty))
-        assert (said in found, bool(found)) == (True, bool(said))
+        assert (said in found, bool(found)) == (True, bool(said)), tables
         unset = replace(UNNAMED, tables=run_of(tables=tables).tables)
         assert len(list(lacking(unset, filled, empty))) == (WORK not in tables)

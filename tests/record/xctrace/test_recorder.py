@@ -94,8 +94,8 @@ def test_what_is_whole_and_what_is_not() -> None:
         (Ended(SAVED, -SIGTERM), RUN, False, None, "xctrace hung after it had saved"),
     ):  # fmt: skip
         said = judge(ended, run, launched=launched, report=report)
-        assert said.startswith(failure), ended
-        assert bool(said) is bool(failure), (ended, run)
+        assert said.startswith(failure), (ended, run, report)
+        assert bool(said) is bool(failure), (ended, run, report)
 
 
 LATE = "xctrace did not stop in time and was stopped with SIGINT."
@@ -145,7 +145,7 @@ def test_nothing_came_of_a_recorder_that_hung() -> None:
         ended = Ended(Account(state=state), -9, KILLED, halted=halted)
         error = nothing_came(ended, TARGET, ARGV, "")
         assert error.message == f"{said} and had to be killed; the recording is lost."
-        assert ("/X/xctrace record --attach 5" in error.hint) is (halted == "")
+        assert ("/X/xctrace record --attach 5" in error.hint) is (halted == ""), said
 
 
 SAVING = "saving; this can take minutes"

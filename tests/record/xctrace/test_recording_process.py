@@ -58,7 +58,7 @@ def test_deadlines_of_states() -> None:
         made = escalation(*states)
         if grown is not None:
             made.grow(grown)
-        assert (made.due(due - 0.001), made.due(due)) == (None, SIGINT)
+        assert (made.due(due - 0.001), made.due(due)) == (None, SIGINT), due
     assert [wait for _, wait in DEADLINES.policy(Path("a")).signals] == [300, 60, 10, 5]
     foreign = escalation((1, STARTED), foreign=True)  # what is not understood may be a saving
     assert (foreign.due(390.999), foreign.due(391)) == (None, SIGINT)
@@ -78,15 +78,18 @@ def test_signals_come_in_order_each_after_the_time_of_the_one_before() -> None:
     assert (made.due(399), made.due(400)) == (None, SIGINT)
 
 
-def test_a_target_that_is_done_ends_the_recording_and_delays_nothing() -> None:
+def test_a_target_that_is_done_ends_the_recording_and_delays_nothing(
+    subtests: pytest.Subtests,
+) -> None:
     for done, due in ((8, 11), (32, 33)):
-        made = escalation((3, STARTED))
-        made.finish(done)
-        made.finish(done + 0.5)
-        assert made.finished
-        assert (made.due(due - 0.1), made.due(due)) == (None, SIGINT)
-        made.finish(due + 1)
-        assert (made.due(due + 119), made.due(due + 120)) == (None, SIGINT)
+        with subtests.test(done=done):
+            made = escalation((3, STARTED))
+            made.finish(done)
+            made.finish(done + 0.5)
+            assert made.finished
+            assert (made.due(due - 0.1), made.due(due)) == (None, SIGINT)
+            made.finish(due + 1)
+            assert (made.due(due + 119), made.due(due + 120)) == (None, SIGINT)
 
 
 def test_children_and_theirs_are_found_and_called_what_they_become() -> None:

@@ -82,7 +82,7 @@ def test_an_unknown_structure_is_left_alone(template: Template) -> None:
     ):
         with pytest.raises(InputError, match=why) as caught:
             templates.read_template(template(root)).changes(dict.fromkeys(BOTH, 13))
-        assert "File > Save As Template" in caught.value.hint
+        assert "File > Save As Template" in caught.value.hint, root
     with pytest.raises(InputError, match="0, not on or off"):
         templates.read_template(template(BOTH)).changes({"counterprofile": True})
 
@@ -170,7 +170,7 @@ def test_templates_are_found_by_their_exact_name(tmp_path: Path) -> None:
             templates.template_file(name, files)
 
 
-def test_what_xctrace_lists(tmp_path: Path) -> None:
+def test_what_xctrace_lists(tmp_path: Path, subtests: pytest.Subtests) -> None:
     cases: tuple[tuple[dict[str, str], str, bool], ...] = (
         ({}, "Metal GPU Counters", True),
         ({"instruments": "== Standard Instruments ==\nHangs\n"}, "", True),
@@ -179,11 +179,14 @@ def test_what_xctrace_lists(tmp_path: Path) -> None:
         ({"templates": "Blank, Metal System Trace\n"}, "Metal GPU Counters", False),
     )
     for said, counters, metal in cases:
-        found = templates.overview(xcode(**said), tmp_path)
-        assert (found.gpu_counters, found.metal_system_trace) == (counters, metal)
-        assert len(found.remarks) == (1 if metal else 2)
-        assert ("--template PATH" in found.remarks[-1]) is not bool(counters)
-        assert metal or ("in a form that is known" in found.remarks[0]) is not bool(found.sections)
+        with subtests.test(said=said):
+            found = templates.overview(xcode(**said), tmp_path)
+            assert (found.gpu_counters, found.metal_system_trace) == (counters, metal)
+            assert len(found.remarks) == (1 if metal else 2)
+            assert ("--template PATH" in found.remarks[-1]) is not bool(counters)
+            assert metal or ("in a form that is known" in found.remarks[0]) is not bool(
+                found.sections
+            )
     listed = ["Metal System Trace", "Time Profiler"]
     sections = templates.overview(xcode(), tmp_path).sections
     assert sections == {"Standard Templates": listed, "User Templates": ["mine"]}

@@ -53,8 +53,8 @@ def test_a_version_is_known_by_its_build() -> None:
     for text, (build, xcode) in cases.items():
         run = Answers((f"{text}\n", "", 0))
         version = tool(run).version
-        assert (version, version.xcode) == (Version(text, build), xcode)
-        assert run.asked == [("/X/xctrace", "version")]
+        assert (version, version.xcode) == (Version(text, build), xcode), text
+        assert run.asked == [("/X/xctrace", "version")], text
 
 
 def test_flags_are_looked_for_in_the_help_asked_once() -> None:
@@ -68,7 +68,7 @@ def test_flags_are_looked_for_in_the_help_asked_once() -> None:
 def test_a_listing_is_read_from_the_pipe_that_has_it() -> None:
     listing = "You have:\n== Standard Templates ==\nMetal System Trace\n"
     for said in ((listing, "", 0), ("", listing, 0)):
-        assert tool(Answers(said)).names("templates") == ["Metal System Trace"]
+        assert tool(Answers(said)).names("templates") == ["Metal System Trace"], said
 
 
 @pytest.mark.parametrize(("place", "nth"), [(None, ""), (2, "[2]")])
@@ -98,7 +98,7 @@ def test_an_export_that_is_not_ready_alone_is_tried_again(tmp_path: Path) -> Non
         run, output = Answers(*answers), tmp_path / f"{number}.xml"
         with pytest.raises(ToolError, match=error) if error else nullcontext():
             tool(run).toc(Path("/a"), output, patiently=patiently)
-        assert (len(run.asked), output.exists()) == (asked, not error)
+        assert (len(run.asked), output.exists()) == (asked, not error), number
 
 
 def test_without_xcrun_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
