@@ -16,5 +16,5 @@ def test_the_nearest_name_is_offered_else_all() -> None:
         assert nearest(name, names, **options) == hint
         with pytest.raises(UsageError, match=f"There is no subject '{name}'") as caught:
             require(name, names, "subject", **options)
-        assert caught.value.hint == hint
+        assert caught.value.hint == hint, (options, hint)
         require(name, (*names, name), "subject")

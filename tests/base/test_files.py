@@ -76,7 +76,7 @@ def test_a_file_is_read_and_what_is_none_is_refused(
     for name in ("file", "link"):
         assert read_input(Path(name)) == b"content"
         with open_input(Path(name)) as file:
-            assert file.read() == b"content"
+            assert file.read() == b"content", name
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("socket")
         for name, words, hint in (
@@ -88,8 +88,8 @@ def test_a_file_is_read_and_what_is_none_is_refused(
             for read in (open_input, read_input):
                 with pytest.raises(InputError) as caught:
                     read(Path(name))
-                assert caught.value.message.startswith(words)
-                assert hint in caught.value.hint
+                assert caught.value.message.startswith(words), read
+                assert hint in caught.value.hint, (name, read)
     for nothing in ("gone", "file/below"):
         with pytest.raises(FileNotFoundError):
             read_input(Path(nothing))

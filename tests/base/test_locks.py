@@ -23,20 +23,21 @@ def open_files() -> int:
     return len([*Path("/dev/fd").iterdir()])
 
 
-def test_a_lock_is_taken_noted_and_given_back(tmp_path: Path) -> None:
+def test_a_lock_is_taken_noted_and_given_back(tmp_path: Path, subtests: pytest.Subtests) -> None:
     path = tmp_path / "deep" / "one.lock"
     for what in ("a night" * 99, "a night"):  # a shorter note leaves nothing of a longer one
-        with locks.holding(path, WHY, what) as (handle, stale):
-            assert stale is None
-            assert handle is not None
-            assert json.loads(path.read_bytes())["what"] == what
-            assert len({open_files() for _ in range(3) if locks.held(path)}) == 1
-            with pytest.raises(HeldError) as caught, locks.holding(path, WHY, "other"):
-                pytest.fail("two hold it at once")
-            assert caught.value.holder == locks.noted(handle)
-            assert caught.value.holder.lives
-        assert not locks.held(path)
-        assert path.read_bytes() == b""
+        with subtests.test(what=what):
+            with locks.holding(path, WHY, what) as (handle, stale):
+                assert stale is None
+                assert handle is not None
+                assert json.loads(path.read_bytes())["what"] == what
+                assert len({open_files() for _ in range(3) if locks.held(path)}) == 1
+                with pytest.raises(HeldError) as caught, locks.holding(path, WHY, "other"):
+                    pytest.fail("two hold it at once")
+                assert caught.value.holder == locks.noted(handle)
+                assert caught.value.holder.lives
+            assert not locks.held(path)
+            assert path.read_bytes() == b""
     assert not locks.held(tmp_path / "absent.lock")
     with pytest.raises(ValueError, match="broken"), locks.holding(path, WHY, "x"):
         raise ValueError("broken")
@@ -80,7 +81,7 @@ def test_who_did_not_give_it_back_is_said_if_the_note_is_one(tmp_path: Path) -> 
         path.write_text(note)
         with locks.holding(path, WHY, "ours") as (_, stale):
             assert stale == holder, note
-            assert json.loads(path.read_bytes())["what"] == "ours"  # and no more
+            assert json.loads(path.read_bytes())["what"] == "ours", note  # and no more
 
 
 def test_a_holder_lives_while_its_process_does_and_not_its_number() -> None:

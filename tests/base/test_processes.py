@@ -90,7 +90,7 @@ def test_a_program_is_run_to_its_end(tmp_path: Path) -> None:
     path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     for name, env in (("./program", os.environ), ("program", path)):
         ended = run((name,), 60, env=env, start=started)
-        assert (ended.returncode, ended.stdout, ended.stderr) == (3, "out \ufffd\n", "err\n")
+        assert (ended.returncode, ended.stdout, ended.stderr) == (3, "out \ufffd\n", "err\n"), name
 
 
 def test_what_a_process_starts_is_noted_while_it_runs_and_ended_later() -> None:

@@ -61,7 +61,7 @@ def test_a_name_that_is_a_word_is_left_out_only_where_it_is_a_name(
 def test_names_are_told_from_what_looks_like_them(monkeypatch: pytest.MonkeyPatch) -> None:
     ada, mini = ("ada", "<user>"), ("ada-mini", "<host>")
     for names in ([mini, ada], [ada, mini]):
-        assert own_redaction(names)("ada-mini of ada") == "<host> of <user>"
+        assert own_redaction(names)("ada-mini of ada") == "<host> of <user>", names
     short = own_redaction([("xo", "<user>"), ("xoc", "<host>")])
     assert short("xo met xoc") == "xo met <host>"
     assert own_redaction([("Runner", "<user>")])("by Runner") == "by Runner"  # nobody's

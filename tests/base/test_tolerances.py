@@ -25,7 +25,7 @@ ERRORS = {
 
 def test_the_relative_error() -> None:
     for out, (expected, error) in ERRORS.items():
-        assert relative_error(np.array(out), np.array(expected)) == pytest.approx(error)
+        assert relative_error(np.array(out), np.array(expected)) == pytest.approx(error), out
 
 
 def test_arrays_of_two_shapes_do_not_compare() -> None:

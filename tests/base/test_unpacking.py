@@ -56,7 +56,7 @@ def test_other_archives_are_refused_before_anything_is_written(
         with subtests.test(said):
             with pytest.raises(InputError, match=said):
                 unpack_bundle(pack(tmp_path, members), tmp_path / "out")
-            assert not (tmp_path / "out").exists()
+            assert not (tmp_path / "out").exists(), members
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
