@@ -110,8 +110,8 @@ def test_of_two_runs_the_last_or_the_one_that_is_named_is_analysed(tmp_path: Pat
     [imported] = pipeline.import_([bundle], tmp_path / "run")
     for place in (bundle, imported.folder):
         row = row_of(place)
-        assert row.target == f"{SERVER.name} ({SERVER.pid})"
-        assert "has 2 runs" in str(row.warnings)
+        assert row.target == f"{SERVER.name} ({SERVER.pid})", place
+        assert "has 2 runs" in str(row.warnings), place
         assert row_of(place, run=1).target == f"{PYTHON.name} ({PYTHON.pid})"
 
 

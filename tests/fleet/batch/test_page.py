@@ -96,13 +96,13 @@ def test_numbers_of_any_size_have_an_axis() -> None:
     for low, high in ((0.01, 0.02), (-3.0, 5e12), (0.0, 1.0)):
         [chart] = spreads(recordings("idle_ratio", low, high))
         assert (chart.x.low, chart.x.high) == (low, high)
-        assert all(low <= mark <= high for mark in chart.x.marks)
-        assert svg(chart).count("<title>") == 1
+        assert all(low <= mark <= high for mark in chart.x.marks), low
+        assert svg(chart).count("<title>") == 1, low
 
 
 def test_what_is_the_same_in_all_is_not_drawn() -> None:
     for values in ((0.0, 0.0), (5e6, 5e6, 5e6), (0.1, 0.1 + 2**-56)):
-        assert list(spreads(recordings("gpu_busy", *values))) == []
+        assert list(spreads(recordings("gpu_busy", *values))) == [], values
 
 
 def test_what_matters_most_comes_first_and_not_everything_comes() -> None:

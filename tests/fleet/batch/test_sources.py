@@ -69,7 +69,7 @@ def test_patterns_are_understood(tree: Path) -> None:
         ("*/r?n", ["t/run"]),
         ("t/[ab].trace", ["t/a.trace"]),
     ):
-        assert [name for name, _ in found(words)] == names
+        assert [name for name, _ in found(words)] == names, words
 
 
 def test_nothing_within_a_bundle_is_looked_for(tree: Path) -> None:

@@ -95,8 +95,8 @@ def test_what_cannot_be_answered_is_one_sentence(two_runs: Path, ask: Any) -> No
         with pytest.raises(UsageError) as raised:
             ask(sql, two_runs)
         assert said in raised.value.message
-        assert "\n" not in raised.value.message
-        assert hint in raised.value.hint
+        assert "\n" not in raised.value.message, sql
+        assert hint in raised.value.hint, sql
 
 
 def test_a_folder_whose_name_is_a_pattern_is_read(run: Any, ask: Any) -> None:
@@ -197,7 +197,7 @@ def test_an_error_is_one_sentence_of_the_right_class() -> None:
         (duckdb.ConversionException("Conversion Error: a!"), UsageError, "cannot be answered: a!"),
     ):
         put = refusal(error)
-        assert type(put) is kind
+        assert type(put) is kind, said
         assert put.message.endswith(said)
 
 
