@@ -85,7 +85,7 @@ SLOWER, TENTH = (100, 110), pytest.approx(0.1)
 FEW = "5 pairs count, and an interval takes 6"
 
 
-def test_a_metric_is_judged_by_the_interval_of_its_pairs() -> None:
+def test_a_metric_is_judged_by_the_interval_of_its_pairs(subtests: pytest.Subtests) -> None:
     for name, values, expected in (
         ("step_p50", [SLOWER] * 6, (True, TENTH, Verdict.WORSE, "")),
         ("tokens_per_second", [SLOWER] * 6, (True, TENTH, Verdict.BETTER, "")),
@@ -96,12 +96,15 @@ def test_a_metric_is_judged_by_the_interval_of_its_pairs() -> None:
         ("hits", [SLOWER] * 6, (True, TENTH, None, "")),
         ("hits", [SLOWER] * 5, (True, TENTH, None, FEW)),
     ):  # fmt: skip
-        (found,) = judged(pairs_of(values, name), {"hits": Quantity("hits", "neither")}, Limits())
-        assert (found.relative, found.change, found.verdict, found.reason) == expected
-        assert (found.values_before, found.values_after) == tuple(zip(*values, strict=True))
-        known = (found.low, found.change, found.high) if len(values) > 5 else ()
-        assert list(known) == sorted(known)
-        assert found.paired
+        with subtests.test(expected=expected):
+            (found,) = judged(
+                pairs_of(values, name), {"hits": Quantity("hits", "neither")}, Limits()
+            )
+            assert (found.relative, found.change, found.verdict, found.reason) == expected
+            assert (found.values_before, found.values_after) == tuple(zip(*values, strict=True))
+            known = (found.low, found.change, found.high) if len(values) > 5 else ()
+            assert list(known) == sorted(known)
+            assert found.paired
 
 
 def test_what_was_named_decides_and_comes_first_else_what_tells_speed() -> None:
@@ -130,7 +133,7 @@ def test_what_differs_is_told_of_code_and_parameters() -> None:
 def test_two_variants_are_asked_for(tracekit: Run) -> None:
     for words in (["paged"], ["paged", "--", "x=1", "--", "x=2"]):
         shown = tracekit("ab", *words)
-        assert (shown.code, "both sides of a --" in shown.err) == (2, True)
+        assert (shown.code, "both sides of a --" in shown.err) == (2, True), words
 
 
 @pytest.mark.processes

@@ -36,7 +36,7 @@ BEGUN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
 def test_a_night_is_named_by_its_start_in_utc_and_read_as_it_was_written(tmp_path: Path) -> None:
     for begun in (BEGUN, BEGUN.astimezone(timezone(timedelta(hours=9)))):
         start, tail = night_id(begun)[:19], night_id(begun)[20:]
-        assert (start, len(tail), tail.isalpha()) == ("2026-11-20T02-30-00", 4, True)
+        assert (start, len(tail), tail.isalpha()) == ("2026-11-20T02-30-00", 4, True), begun
     folders = [NightFolder(make_output(tmp_path / night_of(day).id)) for day in (1, 2)]
     for day, folder in enumerate(folders, 1):
         folder.save(night_of(day))
@@ -56,16 +56,19 @@ def test_a_night_is_named_by_its_start_in_utc_and_read_as_it_was_written(tmp_pat
             night_in(folders[0].folder)
 
 
-def test_every_pair_is_on_the_disk_as_soon_as_it_is_added(tmp_path: Path) -> None:
+def test_every_pair_is_on_the_disk_as_soon_as_it_is_added(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     folder = make_output(tmp_path / "night")
     keeper = Keeper(NightFolder(folder), replace(NIGHT, entries=()))
     keeper.put(EMPTY)
     for number in (1, 2, 3):
-        keeper.add("decode", Pair(1, number, "abba"))
-        on_disk = night_in(folder)
-        assert on_disk is not None
-        assert [pair.number for pair in on_disk.entries[0].pairs] == [*range(1, number + 1)]
-        assert on_disk == keeper.night
+        with subtests.test(number=number):
+            keeper.add("decode", Pair(1, number, "abba"))
+            on_disk = night_in(folder)
+            assert on_disk is not None
+            assert [pair.number for pair in on_disk.entries[0].pairs] == [*range(1, number + 1)]
+            assert on_disk == keeper.night
     for _ in range(2):
         keeper.warn(["The plan is dirty.", "There is no thermal state."])
     assert keeper.night.warnings == ("The plan is dirty.", "There is no thermal state.")

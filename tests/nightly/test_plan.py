@@ -184,9 +184,9 @@ def test_what_decides(plan_of: Plan) -> None:
         (REFERENCE + "pairs = 2\nmetrics.step_p50 = { gate = false }", []),
     ):
         (capture,) = plan_of(text).captures
-        assert [metric.metric for metric in capture.metrics if metric.gate] == expected
+        assert [metric.metric for metric in capture.metrics if metric.gate] == expected, text
         names = [metric.metric for metric in capture.metrics]
-        assert (names[: len(expected)], sorted(names)) == (expected, sorted(FOLLOWED))
+        assert (names[: len(expected)], sorted(names)) == (expected, sorted(FOLLOWED)), text
     assert {*FOLLOWED, *UNTRACED} <= set(METRICS)
 
 
@@ -333,7 +333,7 @@ def test_what_is_no_toml_is_refused_with_its_place(refused: Refused) -> None:
         ("x = 1\n".encode("utf-16"), "utf-8"),
     ):
         message = refused(text).message
-        assert message.startswith("tracekit.toml is no TOML: ")
+        assert message.startswith("tracekit.toml is no TOML: "), said
         assert said in message
 
 
@@ -390,7 +390,7 @@ def test_a_workload_that_cannot_be_loaded_is_no_mistake(plan_of: Plan, plan_file
         (plan_file.parent / "broken.py").write_text(text)
         more = "workloads = '.'\nparameters = { size = 1 }\n"
         (capture,) = plan_of(HEAD.replace("paged", "broken") + more).captures
-        assert (capture.workload, capture.parameters) == ("broken", {"size": 1})
+        assert (capture.workload, capture.parameters) == ("broken", {"size": 1}), text
 
 
 COUNT = Annotated[int, Meta(ge=1, le=9)]
@@ -415,7 +415,7 @@ UNFIT: list[tuple[Any, Any]] = [
 def test_what_is_fit_is_read_and_what_is_unfit_is_refused_in_words() -> None:
     for kind, value, expected in FIT:
         found = converted(value, kind)
-        assert (found, type(found)) == (expected, type(expected))
+        assert (found, type(found)) == (expected, type(expected)), kind
     for kind, value in UNFIT:
         with pytest.raises(ValueError, match=r"\S"):
             pytest.fail(f"{kind} took {converted(value, kind)!r}")

@@ -167,7 +167,7 @@ def test_nights_at_a_change_stay() -> None:
         found = protection([(series, [step])], [], [])
         reasons = {number: found.reason(of_night(f"n{number}")) for number in range(10)}
         assert {number for number, why in reasons.items() if why} == stay
-        assert reasons[index] == "step_p50 of decode changed there"
+        assert reasons[index] == "step_p50 of decode changed there", earliest
 
 
 def test_what_is_pinned_or_was_accepted_stays_and_says_why(tmp_path: Path) -> None:
@@ -301,8 +301,8 @@ def test_for_room_no_more_goes_than_must(tmp_path: Path) -> None:
         done = pruned(everything.before - 100_000 + spare)
         assert [(part.run.name, part.why) for part in done.removed] == [
             (name, "room") for name in gone
-        ]
-        assert done.missing == 0
+        ], spare
+        assert done.missing == 0, spare
 
 
 def test_a_pruned_run_is_still_analyzed_reported_and_read(
@@ -345,7 +345,7 @@ def test_a_pruned_run_is_still_analyzed_reported_and_read(
         (("open", "--trace"), "It was pruned: recording.trace on 2"),
     ):
         refused = tracekit(*words, real_run.folder)
-        assert (refused.code, said in refused.err) == (3, True)
+        assert (refused.code, said in refused.err) == (3, True), words
     assert opening(real_run, "page").path == real_run.report_file.resolve()
 
 

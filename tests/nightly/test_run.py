@@ -351,7 +351,7 @@ def test_a_night_is_measured_traced_kept_and_drawn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [7, pytest.param(8, marks=pytest.mark.campaign)])
 def test_what_is_killed_or_told_to_stop_leaves_no_process_and_keeps_what_it_measured(
-    seed: int, tmp_path: Path
+    seed: int, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     """By a crash, by a scheduler, and by somebody who has no patience."""
     nights, moments = repository(tmp_path / "repo"), random.Random(seed)
@@ -359,20 +359,21 @@ def test_what_is_killed_or_told_to_stop_leaves_no_process_and_keeps_what_it_meas
     work = 'parameters = { trick = "fork" }\ntraced = 1\nreference = { revision = "HEAD" }'
     nights.plan(capture=work)
     for number, sent in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)):
-        with nights.start() as night:
-            nights.await_night(number, pairs=int(sent == signal.SIGINT))
-            time.sleep(moments.uniform(0, 1))
-            night.send_signal(sent)
-            if sent == signal.SIGINT:
-                time.sleep(moments.uniform(0, 0.3))
+        with subtests.test(sent=sent):
+            with nights.start() as night:
+                nights.await_night(number, pairs=int(sent == signal.SIGINT))
+                time.sleep(moments.uniform(0, 1))
                 night.send_signal(sent)
-            out, err = night.communicate(timeout=60)
-        # A second Ctrl-C may come to a Python that is on its way out; a shell calls that 130 too.
-        ended = {130, -signal.SIGINT} if sent != signal.SIGKILL else {-signal.SIGKILL}
-        assert night.returncode in ended, (out, err)
-        assert "Traceback" not in err
-        assert nights.left() == []
-        assert not runs_in(nights.output)
+                if sent == signal.SIGINT:
+                    time.sleep(moments.uniform(0, 0.3))
+                    night.send_signal(sent)
+                out, err = night.communicate(timeout=60)
+            # A second Ctrl-C may come to a Python on its way out; a shell calls that 130 too.
+            ended = {130, -signal.SIGINT} if sent != signal.SIGKILL else {-signal.SIGKILL}
+            assert night.returncode in ended, (out, err)
+            assert "Traceback" not in err
+            assert nights.left() == []
+            assert not runs_in(nights.output)
     killed, stopped, interrupted = nights.documents()
     with Store.open(str(nights.output / "history.db"), make=False) as store:
         kept = store.nights()

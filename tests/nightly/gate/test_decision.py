@@ -140,8 +140,8 @@ def test_a_change_is_of_the_medians_of_pairs_that_count_and_know_both_sides() ->
     for odd in (0.0, -1.0, math.nan, math.inf):
         pair = replace(PAIR, candidate={"m": (odd, odd)})
         known = (odd - 100,) if math.isfinite(odd) else ()
-        assert decision.changes([pair], "m", "ratio") == ()
-        assert decision.changes([pair], "m", "difference") == known
+        assert decision.changes([pair], "m", "ratio") == (), odd
+        assert decision.changes([pair], "m", "difference") == known, odd
         assert (decision.value(pair, "m", "candidate") is None) is not math.isfinite(odd)
 
 

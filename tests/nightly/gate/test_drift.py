@@ -77,12 +77,13 @@ def test_what_several_nights_add_up_to(subtests: pytest.Subtests) -> None:
                 assert drift.low * drift.high > 0, "the interval leaves out 0"
 
 
-def test_since_when_a_step_is_there() -> None:
+def test_since_when_a_step_is_there(subtests: pytest.Subtests) -> None:
     for changes, moving in (([0.0] * 5 + [0.05, 0.0], True), ([0.0] * 5 + [0.05] * 2, False)):
-        found = beginning_of(past(changes, moving=moving))
-        assert found is not None
-        assert (found.nights, found.since, found.first, found.last) == (2, DAYS[5], "c5", "c7")
-        assert found.change == pytest.approx(0.05)
+        with subtests.test(moving=moving):
+            found = beginning_of(past(changes, moving=moving))
+            assert found is not None
+            assert (found.nights, found.since, found.first, found.last) == (2, DAYS[5], "c5", "c7")
+            assert found.change == pytest.approx(0.05)
     assert beginning_of(past([-0.05])) is None
     first = beginning_of(past([0.05], moving=False))
     assert first is not None
@@ -178,5 +179,7 @@ def test_when_the_anchor_is_due(subtests: pytest.Subtests) -> None:
         with subtests.test(changes=changes, change=change, more=more):
             assert [due.reference for due in found] == wanted
         for due in found:
-            assert (due.name, due.traced, due.checks, due.fail_on) == ("decode-anchor", 0, (), ())
-            assert [metric.metric for metric in due.metrics] == ["step_p50"]
+            row = (changes, change, more)
+            assert (due.name, due.traced) == ("decode-anchor", 0), row
+            assert (due.checks, due.fail_on) == ((), ()), row
+            assert [metric.metric for metric in due.metrics] == ["step_p50"], (row, due)

@@ -82,15 +82,18 @@ def refused(kind: type[TracekitError], words: str, *asked: Any, **more: Any) -> 
         find_night(*asked, **more)
 
 
-def test_a_night_is_named_by_folder_or_id(keep: Keep, project: Path, remember: Remember) -> None:
+def test_a_night_is_named_by_folder_or_id(
+    keep: Keep, project: Path, remember: Remember, subtests: pytest.Subtests
+) -> None:
     folder = keep(id=EARLIER)
     later = replace(NIGHT, id=LATER, started="2026-11-20T02:31:00+00:00")
     history = remember(replace(NIGHT, id=EARLIER), later)
     for name in (str(folder), str(folder / "night.json"), EARLIER, EARLIER[:10]):
-        night, plan = find_night(name)
-        assert night.id == EARLIER
-        assert plan is not None
-        assert plan.captures[0].fail_on == ("pipeline-churn",)
+        with subtests.test(name=name):
+            night, plan = find_night(name)
+            assert night.id == EARLIER
+            assert plan is not None
+            assert plan.captures[0].fail_on == ("pipeline-churn",)
     assert find_night(LATER, history=history)[0] == later
     refused(UsageError, "Several nights begin with '2026-11'", "2026-11")
     (project / "tracekit.toml").unlink()
@@ -123,7 +126,7 @@ def test_the_latest_night_is_never_one_of_another_plan_or_machine(
         history = str((project / "history.db").rename(project / "other.db"))
     for file in (None, project / "tracekit.toml"):
         night, plan = find_night(plan=file, history=history)
-        assert (night, plan and plan.name) == (nights[1], "attention")
+        assert (night, plan and plan.name) == (nights[1], "attention"), file
 
 
 def test_where_there_are_nights_of_others_only_the_latest_is_inconclusive(
@@ -181,19 +184,20 @@ NOW = datetime(2026, 11, 21, 2, 30, tzinfo=UTC)
 DAY = 24 * 3600.0
 
 
-def test_an_old_night_says_nothing_of_today() -> None:
+def test_an_old_night_says_nothing_of_today(subtests: pytest.Subtests) -> None:
     assert aged(GOOD, DAY, NOW) is GOOD
     for started, said in (
         ("2026-11-20T02:29:59+00:00", r"24\.0 h ago; --max-age allows 24\.0 h"),
         ("2026-11-18T02:30:00", r"72\.0 h ago"),
         ("soon", "When it began is not known"),
     ):
-        old = aged(replace(GOOD, started=started), DAY, NOW)
-        assert old.outcome is Outcome.INCONCLUSIVE
-        assert re.search(said, old.reason)
-        assert [case.outcome for case in old.cases] == [Outcome.OK, Outcome.INCONCLUSIVE]
-        worse = replace(GOOD, outcome=Outcome.REGRESSION, started=started)
-        assert aged(worse, 1.0, NOW) is worse
+        with subtests.test(started=started):
+            old = aged(replace(GOOD, started=started), DAY, NOW)
+            assert old.outcome is Outcome.INCONCLUSIVE
+            assert re.search(said, old.reason)
+            assert [case.outcome for case in old.cases] == [Outcome.OK, Outcome.INCONCLUSIVE]
+            worse = replace(GOOD, outcome=Outcome.REGRESSION, started=started)
+            assert aged(worse, 1.0, NOW) is worse
 
 
 def test_a_capture_stands_at_its_line_of_the_plan(keep: Keep) -> None:

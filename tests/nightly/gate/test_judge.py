@@ -217,15 +217,15 @@ def test_what_is_expected_follows_from_the_plan_and_what_was_accepted() -> None:
         (SAME, paired(at(0.0), contaminated=NINE), {"planned": 9}, (OK, True, "", 0.0)),
     ):  # fmt: skip
         [found] = entry_judged(reference, pairs, **more)
-        assert (found.outcome, found.gated, found.baseline, found.expected) == ended
+        assert (found.outcome, found.gated, found.baseline, found.expected) == ended, (more, ended)
 
 
 def test_a_commit_measured_against_itself_shows_noise_and_decides_nothing() -> None:
     for change in (0.0, 0.05):
         pairs = paired(at(change), at(change))
         [found] = entry_judged(SAME, pairs, same_commit="1a2b3c4d5e6f" + "0" * 28)
-        assert (found.outcome, found.reproduced) == (OPEN, None)
-        assert "candidate and reference are the same commit, 1a2b3c4d5e6f" in found.reason
+        assert (found.outcome, found.reproduced) == (OPEN, None), change
+        assert "candidate and reference are the same commit, 1a2b3c4d5e6f" in found.reason, change
     assert found.reason.startswith("+5.0 % [+4.7 % … +5.3 %]: ")
 
 
@@ -263,7 +263,9 @@ def test_what_more_pairs_would_settle_is_measured_again() -> None:
         assert judge.needs_second_session([judged(OK), each], found, RULES) is needed
 
 
-def test_a_finding_fails_where_all_traces_have_it_and_no_reference() -> None:
+def test_a_finding_fails_where_all_traces_have_it_and_no_reference(
+    subtests: pytest.Subtests,
+) -> None:
     for traces, of, reference, sessions, outcome in (
         (1, 1, 0, 1, OPEN),
         (2, 2, 0, 2, WORSE),
@@ -273,11 +275,12 @@ def test_a_finding_fails_where_all_traces_have_it_and_no_reference() -> None:
         (2, 2, 1, 2, OK),
         (0, 2, 0, 2, OK),
     ):
-        found = replace(CHURN, traces=traces, of=of, in_reference=reference)
-        ended, why = judge.findings_outcome([found], RULES, sittings=sessions)
-        assert ended is outcome
-        assert bool(why) is (traces > 0 and not reference)
-        assert judge.findings_outcome([found], (), sittings=sessions) == (Outcome.UNJUDGED, "")
+        with subtests.test(traces=traces, of=of, reference=reference):
+            found = replace(CHURN, traces=traces, of=of, in_reference=reference)
+            ended, why = judge.findings_outcome([found], RULES, sittings=sessions)
+            assert ended is outcome
+            assert bool(why) is (traces > 0 and not reference)
+            assert judge.findings_outcome([found], (), sittings=sessions) == (Outcome.UNJUDGED, "")
 
 
 FINE, SLOW, UNSURE = judged(OK, "fine."), judged(WORSE, "slow."), judged(OPEN, "unsure.")

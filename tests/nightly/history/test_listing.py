@@ -40,8 +40,9 @@ def test_a_night_s_line_has_the_change_that_says_most() -> None:
         ([judged_of(change=None)], ""),
     ):  # fmt: skip
         found = listing.line(night_of(1, [entry_of(judged=judged)]))
-        assert (found.words, found.outcome) == (words, Outcome.REGRESSION)
-        assert found.words.split()[:2] == [each for each in (found.capture, found.metric) if each]
+        assert (found.words, found.outcome) == (words, Outcome.REGRESSION), judged
+        names = [each for each in (found.capture, found.metric) if each]
+        assert found.words.split()[:2] == names, judged
 
 
 def test_nights_and_series_are_the_tables_of_the_golden(golden: Callable[[str, str], None]) -> None:
@@ -106,11 +107,11 @@ def test_the_course_of_a_night_is_read_of_any_version_and_the_last_is_last(tmp_p
     write("e", "2026-11-22T02:30:00+00:00", plan="other")
     for name, at in (("c", "2026-12-01"), ("d", "2026-12-01T02:30:00")):
         undated = write(name, at)
-        assert undated is not None
-        assert undated.began is None, "a time without a zone"
+        assert undated is not None, name
+        assert undated.began is None, (name, "a time without a zone")
     for text in ("", '{"id": 7, "started": "x"}', "\xff"):
         (tmp_path / "d" / DOCUMENT).write_bytes(text.encode("latin-1"))
-        assert listing.course_in(tmp_path / "d") is None
+        assert listing.course_in(tmp_path / "d") is None, text
     assert listing.last_course(tmp_path, "own") == newer
     assert listing.last_course(tmp_path, "none") is None
 
@@ -153,7 +154,7 @@ def test_an_export_has_a_row_for_each_point_in_each_format() -> None:
         file = io.BytesIO()
         listing.write_values(file, [VALUE | {"reason": f"see {home}"}], kind, own_redaction())
         text = written(kind, replace(SERIES, points=(named,)), redact=own_redaction())
-        assert b"ada" not in text + file.getvalue(), "no person is named"
+        assert b"ada" not in text + file.getvalue(), (kind, "no person is named")
     types = [str(table.schema.field(name).type) for name in ("value", "pairs", "gated", "night")]
     assert (types, json.loads(written("json"))) == (["double", "int64", "bool", "string"], [])
     assert written("csv").count(b"\n") == 1

@@ -123,7 +123,7 @@ def test_a_series_with_a_reference_has_the_steps_of_its_changes() -> None:
     ):  # fmt: skip
         seen = [(at.index, at.of, at.before, at.after, at.change) for at in steps_of(nights)]
         numbers = [pytest.approx(each, rel=3e-3, abs=1e-6) for each in (found or ())[2:]]
-        assert seen == ([(*found[:2], *numbers)] if found else [])
+        assert seen == ([(*found[:2], *numbers)] if found else []), nights
 
 
 def test_steps_are_found_within_five_nights_and_seldom_where_there_are_none() -> None:
@@ -157,7 +157,7 @@ def test_steps_lie_in_order_and_say_what_the_nights_say(values: list[float | Non
         assert (step.before, step.after) == (statistics.median(before), statistics.median(after))
         assert step.change == step.after - step.before
         assert abs(step.change) >= 1.0
-        assert min(len(before), len(after)) >= 3
+        assert min(len(before), len(after)) >= 3, step
         assert step.earliest <= step.index <= step.latest
 
 
@@ -242,7 +242,7 @@ def test_commits_connect_nights_with_the_last_one() -> None:
         ([point(0, 0.5, "c1", "c1"), point(1, 0.1, "c2", "c2")], (1,)),
         ([point(0, 0.5, "", "c1"), point(1, 0.1, "", "c8"), NIGHTS[1]], (0, 2)),
     ):
-        assert levels(series(points)).nights == connected
+        assert levels(series(points)).nights == connected, points
 
 
 def test_two_ways_to_a_commit_are_weighed_and_a_circle_of_commits_is_solved() -> None:

@@ -107,7 +107,7 @@ def test_each_day_has_one_due_time() -> None:
         (BERLIN, "2026-10-23T12:00", "2026-10-26T12:00",
          ["2026-10-24T00:30", "2026-10-25T00:30", "2026-10-26T01:30"]),
     ):  # fmt: skip
-        assert due_times(NIGHT, utc(after), utc(until), zone) == [utc(text) for text in due]
+        assert due_times(NIGHT, utc(after), utc(until), zone) == [utc(text) for text in due], after
 
 
 @given(
@@ -156,7 +156,7 @@ def test_due_times_no_night_served_are_missed() -> None:
         ("2026-10-24T00:30", "2026-10-27T01:30", ["2026-10-25T00:30", "2026-10-26T01:30"]),
         ("2026-03-28T01:30", "2026-03-31T00:30", ["2026-03-29T01:30", "2026-03-30T00:30"]),
     ):
-        assert missed(utc(begun), utc(now)) == [utc(text) for text in expected]
+        assert missed(utc(begun), utc(now)) == [utc(text) for text in expected], (begun, now)
 
 
 @pytest.mark.usefixtures("in_berlin")

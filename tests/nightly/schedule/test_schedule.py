@@ -162,7 +162,7 @@ def test_an_odd_job_is_loaded_and_read_back_as_it_was_written(
     assert standing(scheduler, found).loaded is None
     for other in (b"\xff\xfe", b"[Timer]\nOnCalendar=daily\n", b"<plist><dict/></plist>"):
         found.file.write_bytes(other)
-        assert find(scheduler, odd.plan) == (), "it is none of ours"
+        assert find(scheduler, odd.plan) == (), (other, "it is none of ours")
     found.file.unlink()
     found.file.mkdir()
     assert find(scheduler, odd.plan) == ()

@@ -111,8 +111,8 @@ def test_the_overhead_is_that_of_medians_in_ns_or_says_why_not() -> None:
         ([Pair(1, 1, "ab", traced=True)], [pair(1)], "no traced pair"),
     ):
         found = overhead(traced, other)
-        assert found.ratio is None
-        assert found.reason.startswith(why)
+        assert found.ratio is None, traced
+        assert found.reason.startswith(why), traced
 
 
 READINGS = st.dictionaries(st.sampled_from(["calibration", "gpu_clock"]), st.floats(0, 1e9))
@@ -157,7 +157,7 @@ def test_what_the_plan_says_decides_the_grid_the_order_and_the_command_line(read
     ):
         sides = (replace(candidate, workload=own), replace(reference, workload=other))
         asked = Prepared(replace(capture, parity=parity), Path(), *sides, prepared.bounds)
-        assert grid_of(asked) == grid
+        assert grid_of(asked) == grid, (own, grid)
     for together, known, orders in (
         (True, reference, ["abba", "baab"]),
         (False, reference, ["ab", "ba"]),
@@ -219,11 +219,11 @@ def test_parity_runs_until_it_holds_and_then_once_a_night(ready: Ready, pretend:
             reason = rf"parity --quick --json ended with exit code {code}\. Its last words: some"
             with pytest.raises(ParityError, match=reason) as caught:
                 check(prepared)
-            assert str(prepared.log_of("parity")) in caught.value.hint
+            assert str(prepared.log_of("parity")) in caught.value.hint, code
         for code in (0, 5):
             pretend(code)
-            assert check(prepared) == "Parity holds in the quick grid."
-            assert json.loads((prepared.folder / "parity-quick.json").read_text()) == HOLDS
+            assert check(prepared) == "Parity holds in the quick grid.", code
+            assert json.loads((prepared.folder / "parity-quick.json").read_text()) == HOLDS, code
 
 
 @pytest.mark.processes
@@ -314,8 +314,8 @@ def test_a_pair_tells_each_turn_of_each_side(ready: Ready, tmp_path: Path) -> No
     assert orders == [(1, 1, "abba"), (1, 2, "baab"), (2, 3, "ab")]
     for pair, turns in ((first, 2), (second, 2), (apart, 1)):
         candidate, reference = pair.candidate["step_p50"], pair.reference["step_p50"]
-        assert len(candidate) == len(reference) == turns
-        assert 1e6 < max(candidate) < min(reference)
+        assert len(candidate) == len(reference) == turns, pair
+        assert 1e6 < max(candidate) < min(reference), pair
     rate, tokens = first.candidate["step_rate"], first.candidate["tokens_per_second"]
     assert tokens == pytest.approx([3 * steps for steps in rate])
     assert first.candidate["depth"] == (0.25,)

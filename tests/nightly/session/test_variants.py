@@ -97,7 +97,8 @@ def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(tmp_path
             difference,
         )
         assert side.python == (asked.python or found.candidate.python)
-        assert (side.cwd, side.workloads) == (found.candidate.cwd, found.candidate.workloads)
+        places = (found.candidate.cwd, found.candidate.workloads)
+        assert (side.cwd, side.workloads) == places, parameters
 
 
 def side(python: str = sys.executable, *difference: str) -> CodeVariant:
@@ -162,7 +163,9 @@ def link_elsewhere(folder: Path) -> None:
 
 
 @pytest.mark.processes
-def test_a_damaged_tree_is_made_again(worktree: MakeTree, bounds: Bounds, repository: Path) -> None:
+def test_a_damaged_tree_is_made_again(
+    worktree: MakeTree, bounds: Bounds, repository: Path, subtests: pytest.Subtests
+) -> None:
     tree = worktree()
     damages: list[Callable[[Path], object]] = [
         lambda folder: folder.with_suffix(".json").unlink(),
@@ -173,12 +176,16 @@ def test_a_damaged_tree_is_made_again(worktree: MakeTree, bounds: Bounds, reposi
     ]
     with checked_out(tree, bounds):
         pass
-    for damage in damages:
-        damage(tree.folder)
-        with checked_out(tree, bounds) as folder, checked_out(tree, replace(bounds, deadline=0.0)):
-            assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
-            assert not folder.is_symlink()
-        assert tree.whole
+    for number, damage in enumerate(damages):
+        with subtests.test(number=number):
+            damage(tree.folder)
+            with (
+                checked_out(tree, bounds) as folder,
+                checked_out(tree, replace(bounds, deadline=0.0)),
+            ):
+                assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
+                assert not folder.is_symlink()
+            assert tree.whole
     assert (repository / "module_of_plan.py").read_text() == "SPEED = 'slow'\n"
 
 

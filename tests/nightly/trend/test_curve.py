@@ -49,24 +49,27 @@ def nights(*expected: float | None, **facts: Any) -> list[Night]:
     ]
 
 
-def test_a_series_that_decides_has_its_change_and_the_gates_limit_above_its_values() -> None:
+def test_a_series_that_decides_has_its_change_and_the_gates_limit_above_its_values(
+    subtests: pytest.Subtests,
+) -> None:
     for better, scale, worse in (
         ("lower", "ratio", 1.05 * 1.03 - 1),
         ("higher", "ratio", 1.05 / 1.03 - 1),
         ("lower", "difference", 0.08),
         ("higher", "difference", 0.02),
     ):
-        series = made.series(made.point(1, MS, reference=MS, change=0.0, low=-0.01, high=0.02))
-        held = nights(0.05, better=better, scale=scale)
-        picture, root = drawn(made.course(held, series), series)
-        above, below = picture.panels
-        assert above.title.endswith("; shaded: what is expected ± 3.0 %; dashed: the limit")
-        assert below.title == f"{MEDIAN}; dashed: the reference"
-        assert above.y.low <= -0.01
-        [limit] = of_class(root, "limit")
-        found = re.match(r"M[\d.]+ ([\d.]+)L", limit.get("d", ""))
-        assert found
-        assert float(found[1]) == pytest.approx(above.y.project(worse, 150, 0), abs=0.1)
+        with subtests.test(better=better, scale=scale):
+            series = made.series(made.point(1, MS, reference=MS, change=0.0, low=-0.01, high=0.02))
+            held = nights(0.05, better=better, scale=scale)
+            picture, root = drawn(made.course(held, series), series)
+            above, below = picture.panels
+            assert above.title.endswith("; shaded: what is expected ± 3.0 %; dashed: the limit")
+            assert below.title == f"{MEDIAN}; dashed: the reference"
+            assert above.y.low <= -0.01
+            [limit] = of_class(root, "limit")
+            found = re.match(r"M[\d.]+ ([\d.]+)L", limit.get("d", ""))
+            assert found
+            assert float(found[1]) == pytest.approx(above.y.project(worse, 150, 0), abs=0.1)
 
 
 BROKEN = made.entry(Outcome.FAILED, reason="It broke.")
@@ -138,13 +141,13 @@ def test_any_values_have_an_axis_that_holds_them_and_noise_is_not_drawn_large() 
         points = (made.point(day, value) for day, value in enumerate(values, 1))
         series = made.series(*points, unit=unit, better="neither")
         picture, _ = drawn(made.course(nights(None, None), series), series, Step(1, 1.0, 1.1, 0.1))
-        assert picture.summary.endswith("Changed on 2 Nov 2026, +10.0 %.")
+        assert picture.summary.endswith("Changed on 2 Nov 2026, +10.0 %."), values
         y = picture.panels[0].y
         assert least <= y.low <= values[0]
         assert values[1] <= y.high <= most
         assert y.high - y.low >= 0.03 * values[0]
         words = [y.words(mark) for mark in y.marks]
-        assert len(words) == len(set(words)) > 1
+        assert len(words) == len(set(words)) > 1, values
 
 
 def axis_of(first: str, last: str) -> Axis:

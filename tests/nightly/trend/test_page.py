@@ -198,7 +198,7 @@ def test_the_page_begins_with_the_worst() -> None:
         ended = enumerate(outcomes)
         entries = [made.entry(each, f"c{at}", reason="as it is.") for at, each in ended]
         courses = courses_of([], [made.night(4, *entries)], [], [])
-        assert pages.verdict_of(courses, NOW) == tuple(verdict)
+        assert pages.verdict_of(courses, NOW) == tuple(verdict), outcomes
 
 
 def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed() -> None:
@@ -260,7 +260,8 @@ def test_a_history_that_has_stopped_says_so() -> None:
     ):
         nights = [made.night(day, made.entry()) for day in range(1, last + 1)]
         missed = [Missed("p", "m", made.at(day), "") for day in due]
-        assert [pages.stale_of(held, missed, now) for held in (nights, [])] == [stale, ""]
+        words = [pages.stale_of(held, missed, now) for held in (nights, [])]
+        assert words == [stale, ""], (last, due, now)
 
 
 def found(rule: str = "bubbles", traces: int = 1, of: int = 1, **facts: Any) -> TracedFinding:
@@ -314,7 +315,8 @@ def test_a_claim_stands_beside_what_was_measured() -> None:
             series = made.series(old, made.point(2, 1.0), new, metric=metric, unit="tokens/s")
             known = (measured, reason) if metric == "tokens_per_second" else ("", UNKNOWN)
             claim = pages.Claim("bubbles", made.at(3), "600 µs per token", *known)
-            assert pages.claims_of(made.course(nights, series)) == [claim]
+            claims = pages.claims_of(made.course(nights, series))
+            assert claims == [claim], (rates, references, metric)
 
 
 def test_the_latest_claim_comes_first_and_what_stays_is_none() -> None:

@@ -87,7 +87,7 @@ def test_sarif_is_valid_by_the_schema_of_the_standard() -> None:
     validator = draft(published, format_checker=draft.FORMAT_CHECKER)
     for each in (PLACED, REPORT, BARE, replace(PLACED, started="", file="a b/ü.toml")):
         document = json.loads(sarif(each, "0.1.0"))
-        assert not [error.message for error in validator.iter_errors(document)]
+        assert not [error.message for error in validator.iter_errors(document)], each
 
 
 def logged(report: GateReport) -> Any:
@@ -150,8 +150,8 @@ def test_values_are_in_base_units_and_what_is_not_known_is_no_sample() -> None:
     ):
         found = samples(of(Judged("m", unit, "lower", candidate=value)))
         (sample,) = found[f"tracekit_gate_{family}"]
-        assert (sample.value, sample.labels["side"]) == (pytest.approx(written), "candidate")
-        assert sample.labels.get("unit") == (unit if family == "value" else None)
+        assert (sample.value, sample.labels["side"]) == (pytest.approx(written), "candidate"), unit
+        assert sample.labels.get("unit") == (unit if family == "value" else None), unit
     # Prometheus would take a zero for a value.
     judged = Judged("m", "ns", "lower", outcome=Outcome.INCONCLUSIVE, reason="Too few pairs.")
     names = samples(of(judged, outcome=Outcome.INCONCLUSIVE)).keys()
@@ -263,7 +263,7 @@ def test_a_machine_reads_back_what_can_be_seen(text: str) -> None:
     for families in (openmetrics_of, prometheus_of):
         found = {each.name: each for each in families(written)}
         (sample,) = found["tracekit_gate_pairs"].samples
-        assert sample.labels["metric"] == sample.labels["chip"] == said
+        assert sample.labels["metric"] == sample.labels["chip"] == said, families
     (result,) = logged(report)["results"]
     assert result["message"]["text"].startswith(f"{said}: ")
     assert re.fullmatch(r"[^\s/]+", result["ruleId"])

@@ -132,9 +132,9 @@ def test_verdicts_are_outcomes() -> None:
         whole = verdict or Verdict.UNCLEAR
         change = replace(SLOWER, verdict=verdict, change=verdict and 0.1, reason="none has it")
         report = of_comparison(replace(COMPARED, verdict=whole, changes=(change,)))
-        assert report.outcome is report.suites[0].outcome is outcome
+        assert report.outcome is report.suites[0].outcome is outcome, verdict
         [case] = [case for case in report.cases if case.kind == "metric"]
-        assert case.outcome is outcome
+        assert case.outcome is outcome, verdict
         assert verdict or case.message == "none has it"
 
 

@@ -45,8 +45,8 @@ def test_what_a_database_refuses_is_said_in_its_first_words_and_without_a_passwo
         raised = sqlite3.OperationalError("the words.")
         raised.sqlite_errorname = f"SQLITE_{name}"
         error = as_error(DBAPIError("INSERT", {}, raised), file)
-        assert (type(error), error.exit_code, bool(error.hint)) == (kind, 3, True)
-        assert error.message == "/nights/history.db cannot be used as a history: the words."
+        assert (type(error), error.exit_code, bool(error.hint)) == (kind, 3, True), name
+        assert error.message == "/nights/history.db cannot be used as a history: the words.", name
     said = "\ncannot resolve geheim77@db.local.\n\tIs the server running?\nAttempts failed\n"
     error = as_error(DBAPIError("INSERT", {}, sqlite3.OperationalError(said)), SERVER)
     used = "postgresql://db.local:5433/tracekit cannot be used as a history"
@@ -66,7 +66,7 @@ def test_a_place_is_read_as_people_write_it() -> None:
          "postgresql+psycopg://localhost:5433/t?sslmode=require", "postgresql://localhost:5433/t"),
     ):  # fmt: skip
         url = place(text)
-        assert (str(url), shown(url)) == (found, is_shown)
+        assert (str(url), shown(url)) == (found, is_shown), text
         assert file_of(text) == (Path(is_shown).absolute() if "sqlite" in found else None)
 
 
@@ -218,7 +218,7 @@ def test_a_night_and_a_baseline_are_whole_or_not_there(store: Store, url: str) -
     for number in range(len(accepting)):
         with cut_at(store.database.engine, number), pytest.raises(Cut):
             store.accept("latest", [], "second")
-        assert [baseline.reason for baseline in store.acceptances()] == ["first", "first"]
+        assert [baseline.reason for baseline in store.acceptances()] == ["first", "first"], number
     assert store.append(night_of(2))
     assert [night.id for night in store.nights()] == [night_of(1).id, night_of(2).id]
 
@@ -229,7 +229,7 @@ def test_tables_that_were_cut_short_are_made_again(url: str) -> None:
         with cut_at(opened.engine, number), pytest.raises(Cut):
             require_tables(opened, make=True)
         with opened.reading() as connection:
-            assert inspect(connection).get_table_names() == []
+            assert inspect(connection).get_table_names() == [], number
     opened.engine.dispose()
     with Store.open(url) as store:
         assert store.append(night_of(1))
@@ -361,5 +361,5 @@ def test_a_change_that_is_cut_short_leaves_the_history_as_it_was(old: str) -> No
     for number in range(4, 40, 6):
         with cut_at(opened.engine, number), pytest.raises(Cut):
             require_tables(opened, make=False)
-        assert sql(old, "SELECT count(*) FROM samples") == before
+        assert sql(old, "SELECT count(*) FROM samples") == before, number
     opened.engine.dispose()

@@ -108,7 +108,7 @@ def test_a_judgement_has_what_was_measured_beside_what_was_judged() -> None:
         ([pair_of(1, 0.0), pair_of(2, -5.0)], [None] * 3, (-5.0, 0.0)),
     ):
         (row,) = judgement_rows(night_of(1, [entry_of(pairs=pairs, judged=[judged])]))
-        assert [row[name] for name in names] == [0.02, 0.08, "n0", *measured]
+        assert [row[name] for name in names] == [0.02, 0.08, "n0", *measured], extremes
         assert (row["least"], row["most"]) == extremes
 
 
