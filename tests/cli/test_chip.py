@@ -32,8 +32,8 @@ def test_an_unknown_chip_is_answered_with_known_ones(tracekit: Any) -> None:
     hints = {"Apple M4 Mox": "Did you mean Apple M4", "EPYC": "There are: Apple M1, Apple M1 Pro, "}
     for name, hint in hints.items():
         ran = tracekit("chip", "--name", name)
-        assert rows(ran.out)["bandwidth"][0].startswith("not available, because")
-        assert (ran.code, hint in ran.err) == (0, True), ran.err
+        assert rows(ran.out)["bandwidth"][0].startswith("not available, because"), name
+        assert (ran.code, hint in ran.err) == (0, True), (name, ran.err)
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has figures")

@@ -163,8 +163,8 @@ def test_an_input_is_never_the_output(name: str, world: World, tracekit: Any) ->
         file = next(path for path in (place, *place.rglob("*")) if path.is_file())
         for output in {place, file}:
             ran = tracekit(*world.words(name, output))
-            assert ran.code in {2, 3}, output
-            assert told(ran)
+            assert ran.code in {2, 3}, (place, output)
+            assert told(ran), (place, output)
 
 
 @pytest.mark.parametrize("name", cases(*ONE_EACH))

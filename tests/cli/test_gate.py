@@ -58,18 +58,19 @@ def test_the_exit_code_is_the_outcome(outside: Path, tracekit: Any) -> None:
 
 
 def test_wrong_usage_stops_a_bisection_instead_of_judging_a_commit(
-    outside: Path, tracekit: Any
+    outside: Path, tracekit: Any, subtests: pytest.Subtests
 ) -> None:
     for arguments in (
         *("nowhere", "good --metric step_p50", "good --threshold 0", "a b --max-age 36h"),
         *("good --max-age soon", "good --json --markdown -", "good --junit x --sarif x"),
         *("good --summary", "good --on-regression mail'", "good --nothing", "a b c"),
     ):
-        shown = tracekit("gate", *arguments.split())
-        assert (shown.code, shown.out) == (2, "")
-        assert "Traceback" not in shown.err
-        assert tracekit("gate", "--bisect", *arguments.split()).code >= 128
-        assert not (outside / "x").exists()
+        with subtests.test(arguments=arguments):
+            shown = tracekit("gate", *arguments.split())
+            assert (shown.code, shown.out) == (2, "")
+            assert "Traceback" not in shown.err
+            assert tracekit("gate", "--bisect", *arguments.split()).code >= 128
+            assert not (outside / "x").exists()
 
 
 def test_json_is_the_report_and_nothing_else(outside: Path, tracekit: Any) -> None:

@@ -154,7 +154,7 @@ def test_a_baseline_without_sense_is_refused(history: Any) -> None:
         (["2026", "--reason", "x"], "Several nights begin with"),
     ):
         assert_error(history("baseline", "accept", *words), 2, told)
-        assert history("baseline", "list").out.startswith("# 0 accepted")
+        assert history("baseline", "list").out.startswith("# 0 accepted"), words
 
 
 @pytest.mark.parametrize("other", [{"plan": "other"}, {"machine": "maxi"}])

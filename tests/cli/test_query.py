@@ -32,14 +32,14 @@ def test_all_rows_are_written_into_a_file(tracekit: Any, imported: Path, tmp_pat
         file = tmp_path / f"sums.{suffix}"
         ran = tracekit("query", SUM, imported, "--output", file)
         assert (ran.code, ran.out.strip()) == (0, str(file))
-        assert read(file)["total"].tolist() == [1, 20]
+        assert read(file)["total"].tolist() == [1, 20], suffix
 
 
 def test_every_type_of_duckdb_is_printed(tracekit: Any, imported: Path) -> None:
     sql = "select * exclude (geometry) from test_all_types()"
     for words in ((), ("--format", "csv"), ("--format", "json")):
         ran = tracekit("query", sql, imported, *words)
-        assert ran.code == 0, ran.err
+        assert ran.code == 0, (words, ran.err)
 
 
 def test_tables_are_listed(tracekit: Any, imported: Path) -> None:

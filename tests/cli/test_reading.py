@@ -216,8 +216,8 @@ def test_an_unknown_or_packed_bundle_is_refused_with_the_way_out(
     old.mkdir()
     for command, *options in (["tables"], ["export"], ["convert", "out", "--to", "csv"]):
         ran = tracekit(command, packed, *options)
-        assert ran.code == 3
-        assert f"`tracekit import {packed}` unpacks" in ran.err.replace("\n", "")
+        assert ran.code == 3, command
+        assert f"`tracekit import {packed}` unpacks" in ran.err.replace("\n", ""), command
         if command != "export":
             assert_error(tracekit(command, old, *options), 3, "xctrace export")
 
@@ -319,7 +319,7 @@ def test_what_is_read_is_of_the_last_run_unless_another_is_named(
     words = [places.get(word, word.replace("+", " ")) for word in line.split()]
     for options, starts in (([], last), (["--run", 1], first)):
         ran = tracekit(*words, *options)
-        assert ran.code == 0, ran.err
+        assert ran.code == 0, (options, ran.err)
         assert (CHOSEN in said(ran)) is (options == [])
         text = out.read_text().replace(",", "\t") if out.exists() else ran.out
         assert " ".join(row.split("\t")[0] for row in text.splitlines()) == starts
@@ -349,19 +349,24 @@ def test_a_missing_run_is_answered_with_those_that_are(two_runs: Path, tracekit:
 
 @pytest.mark.parametrize("source", ["two_runs", "exported"])
 def test_an_import_is_of_one_run_and_is_judged_as_such(
-    source: str, tmp_path: Path, tracekit: Any, request: pytest.FixtureRequest
+    source: str,
+    tmp_path: Path,
+    tracekit: Any,
+    request: pytest.FixtureRequest,
+    subtests: pytest.Subtests,
 ) -> None:
     for options, pid, busy in (([], 88, 30), (["--run", 1], 4711, 20)):
-        run = tmp_path / f"run-of-{pid}"
-        ran = tracekit("import", request.getfixturevalue(source), "--output", run, *options)
-        assert (ran.code, CHOSEN in said(ran)) == (0, options == [])
-        ran = tracekit("analyze", run, "--json")
-        assert ran.code == 0
-        result = json.loads(ran.out)
-        assert [target["pid"] for target in result["provenance"]["targets"]] == [pid]
-        assert "tables of metal-gpu-intervals" not in str(result["metrics"])
-        table = library.open(run).tables["gpu_intervals"]
-        assert table.loc[table["target"], "duration"].sum() == busy
+        with subtests.test(options=options):
+            run = tmp_path / f"run-of-{pid}"
+            ran = tracekit("import", request.getfixturevalue(source), "--output", run, *options)
+            assert (ran.code, CHOSEN in said(ran)) == (0, options == [])
+            ran = tracekit("analyze", run, "--json")
+            assert ran.code == 0
+            result = json.loads(ran.out)
+            assert [target["pid"] for target in result["provenance"]["targets"]] == [pid]
+            assert "tables of metal-gpu-intervals" not in str(result["metrics"])
+            table = library.open(run).tables["gpu_intervals"]
+            assert table.loc[table["target"], "duration"].sum() == busy
 
 
 def test_an_analysis_can_be_of_another_run_and_what_follows_is_too(
