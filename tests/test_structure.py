@@ -100,7 +100,7 @@ def test_every_workload_has_words_and_parameters_with_help_and_default() -> None
             marks = getattr(parameter.annotation, "__metadata__", ())
             helps = [mark.help for mark in marks if isinstance(mark, typer.models.OptionInfo)]
             assert any(helps), f"--{name} of {workload.name} has no help"
-            assert parameter.default is not parameter.empty, f"--{name} has no default"
+            assert parameter.default is not parameter.empty, (workload, f"--{name} has no default")
 
 
 def test_public_names_are_sorted_and_there() -> None:
