@@ -59,6 +59,7 @@ UNNAMED = (
     "for text, number in (('a', 1), ('b', 1)):\n    assert len(page) == number",
     "for text, number in (('a', 1), ('b', 1)):\n    assert found, number",
     "for a in ROWS:\n    for b in ROWS:\n        assert found, b",
+    "for text, number in (('a', 1), *(('b', 2), (*('a', 3),))):\n    assert found, text",
     "for a in ROWS:\n    with subtests.test(a):\n        for b in ROWS:\n            assert found",
     "for name in NAMES:\n    try:\n        assert found\n    finally:\n        pass",
     "with open(page):\n    for name in NAMES:\n        assert found",

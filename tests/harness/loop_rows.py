@@ -134,11 +134,22 @@ def _literal_rows(loop: ast.For) -> list[list[str]] | None:
     if not all(isinstance(one, ast.Name) for one in targets):
         return None
     rows: list[list[str]] = []
-    for row in loop.iter.elts:
-        if not isinstance(row, ast.Tuple | ast.List) or len(row.elts) != len(targets):
+    for row in _elements(loop.iter.elts):
+        cells = [*_elements(row.elts)] if isinstance(row, ast.Tuple | ast.List) else []
+        if len(cells) != len(targets):
             return None
-        rows.append([ast.dump(cell) for cell in row.elts])
+        rows.append([ast.dump(cell) for cell in cells])
     return rows
+
+
+def _elements(parts: Iterable[ast.expr]) -> Iterator[ast.expr]:
+    """Yield the elements of a literal, and those of literals that are unpacked within it."""
+    for part in parts:
+        match part:
+            case ast.Starred(value=ast.Tuple(elts=inner) | ast.List(elts=inner)):
+                yield from _elements(inner)
+            case _:
+                yield part
 
 
 def _all_names(node: ast.AST) -> Names:

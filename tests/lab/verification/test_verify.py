@@ -100,8 +100,8 @@ def test_a_verdict_on_literal_answers() -> None:
         (loaded_as_modelled, [MOVED, {"y": 1}], DEFECT, "y: 0 instead of 1"),
     ):
         found = judge(*given)
-        assert found.outcome is outcome, judge
-        assert found.detail.startswith(said), judge
+        assert found.outcome is outcome, (judge, given)
+        assert found.detail.startswith(said), (judge, given)
 
 
 def test_arrays_of_other_shapes_are_a_mistake_of_the_check() -> None:

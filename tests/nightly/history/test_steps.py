@@ -141,9 +141,12 @@ def test_steps_are_found_within_five_nights_and_seldom_where_there_are_none() ->
     assert found == [pytest.approx(180, abs=1), pytest.approx(270, abs=1)]
 
 
-values_of_nights = some.lists(
-    some.one_of(some.none(), some.integers(1, 1000).map(float)), max_size=40
+numbers = some.integers(1, 1000).map(float)
+# Values drawn one by one seldom have a step.
+in_levels = some.lists(some.tuples(numbers, some.integers(1, 12)), max_size=4).map(
+    lambda levels: [value for value, nights in levels for _ in range(nights)]
 )
+values_of_nights = some.lists(some.one_of(some.none(), numbers), max_size=40) | in_levels
 
 
 @given(values=values_of_nights)
