@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -181,7 +182,7 @@ def test_an_interrupt_keeps_what_was_recorded_and_says_how_to_go_on(tmp_path: Pa
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(InterruptedRunError) as stopped:
         pipeline.record(small(recording.folder, repeats=None))
-    assert f"tracekit export {recording.folder}" in stopped.value.hint
+    assert f"tracekit export {quote(str(recording.folder))}" in stopped.value.hint
     assert recording.provenance().stages["record"].state == "interrupted"
     pipeline.export(recording)
     result = pipeline.analyze(recording)

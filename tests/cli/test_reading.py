@@ -65,7 +65,7 @@ def test_convert_names_the_files_of_stacks_and_what_drifted(
     ran = tracekit("convert", tmp_path / "stacks.xml", tmp_path / "out.parquet")
     assert ran.code == 0, ran.err
     names = ["out.parquet", "out.frames.parquet", "out.stacks.parquet"]
-    assert ran.out.split() == [str(tmp_path / name) for name in names]
+    assert ran.out.splitlines() == [str(tmp_path / name) for name in names]
     assert "event-label.stack" in pd.read_parquet(tmp_path / "out.parquet")
     assert "NAME.stack" in ran.err
     assert "duration is declared as duration and holds what is no integer" in ran.err
@@ -174,7 +174,7 @@ def test_a_conversion_that_makes_no_sense_is_refused(
         ("OUT.csv --schema tick", 3, "has 2 tables of tick: run 1 table 1; run 1"),
         ("OUT.csv --schema tock", 3, "There are tick"),
     ):
-        arguments = words.replace("OUT", f"{tmp_path}/out").split()
+        arguments = [word.replace("OUT", f"{tmp_path}/out") for word in words.split()]
         assert_error(tracekit("convert", bundle, *arguments), code, reason)
 
 

@@ -52,7 +52,7 @@ def test_the_command_writes_a_row_for_each_run(tracekit: Any, run: Any, tmp_path
     run("strange", "0", 1.0).provenance_file.write_text("{")
     (tmp_path / "notes").mkdir()
     ran = tracekit("index", tmp_path)
-    assert (ran.code, ran.out.split()) == (0, [str(tmp_path / "index.html")])
+    assert (ran.code, ran.out.splitlines()) == (0, [str(tmp_path / "index.html")])
     rows = [" ".join(row.text_content().split()) for row in page(tmp_path).xpath("//tbody/tr")]
     assert len(rows) == 4
     assert "has format 99" in rows[1]

@@ -52,7 +52,7 @@ def test_a_run_becomes_a_trace_of_perfetto_below_its_folder(tracekit: Any, run: 
     ran = tracekit("convert", run, "--to", "perfetto")
     assert ran.code == 0, ran.err
     file = run / "convert" / "run.pftrace"
-    assert ran.out.split() == [str(file)]
+    assert ran.out.splitlines() == [str(file)]
     trace = Trace.FromString(file.read_bytes())
     names = [name.name for packet in trace.packet for name in packet.interned_data.event_names]
     assert names.count("paged") == 1

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import psutil
 import pytest
@@ -107,7 +108,7 @@ def test_a_program_is_what_it_would_be_without_a_guardian(recording: Recording) 
     env = {"PATH": os.environ["PATH"], "ONE": "a=b", "LC_ALL": "C.UTF-8"}
     pipe = subprocess.PIPE
     with Supervisor(recording.folder) as supervisor:
-        argv = ("python3", "-I", "-S", "-c", PRELUDE + code)
+        argv = (sys.executable, "-I", "-S", "-c", PRELUDE + code)
         child = supervisor.start(argv, StopPolicy(), env=env, stdout=pipe, stderr=pipe)
         seen = json.loads(child.process.communicate()[0])
         supervisor.forget(child.pid)
@@ -181,7 +182,8 @@ def test_signals_come_after_the_time_that_was_noted_until_one_helps(
     recording: Recording, tmp_path: Path
 ) -> None:
     starts = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-    leaves = f"os.system('sleep 600 >/dev/null & echo $! >> {tmp_path}/left')\n"
+    asleep = f"sleep 600 >/dev/null & echo $! >> {quote(str(tmp_path))}/left"
+    leaves = f"os.system({asleep!r})\n"
     for code, signals, timeout, end in (
         (starts + leaves + WAIT, STEEP, 0.2, "ended after SIGINT"),
         (leaves + "say('ready')", STEEP, 30, "had ended"),

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ def test_a_compiler_of_cxx_that_is_too_old_is_refused(
     tracekit: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, command: str
 ) -> None:
     compiler = make_compiler(folder, name, OLD[name])
-    monkeypatch.setenv("CXX", command.format(compiler))
+    monkeypatch.setenv("CXX", command.format(quote(str(compiler))))
     error = only_error(tracekit(*KERNEL))
     assert "CXX names a compiler too old for Metal kernels: " in error
     assert repr(OLD[name]) in error

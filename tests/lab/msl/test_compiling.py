@@ -6,6 +6,7 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,8 @@ def test_without_a_compiler_the_error_says_what_to_install(
 
 @pytest.mark.processes
 def test_a_preprocessor_that_failed_once_is_asked_again(tmp_path: Path) -> None:
-    fake, told = tmp_path / "g++", tmp_path / "told"
-    fake.write_text(f"#!/bin/sh\n[ -e {told} ] && echo expanded && exit 0; touch {told}; exit 1\n")
+    fake, mark = tmp_path / "g++", quote(str(tmp_path / "told"))
+    fake.write_text(f"#!/bin/sh\n[ -e {mark} ] && echo expanded && exit 0; touch {mark}; exit 1\n")
     fake.chmod(0o755)
     compiler = Compiler(str(fake), "g++ 1")
     assert [expanded(simple(), compiler).strip() for _ in range(2)] == ["", "expanded"]

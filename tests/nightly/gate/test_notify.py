@@ -4,6 +4,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -93,6 +94,6 @@ def test_what_goes_wrong_is_said(command: tuple[str, ...], said: str) -> None:
 @pytest.mark.processes
 def test_one_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     out = tmp_path / "pid"
-    script = f"sleep 600 & echo $! > {out}; wait"
+    script = f"sleep 600 & echo $! > {quote(str(out))}; wait"
     assert "did not end within 2 s" in notify.tell(("/bin/sh", "-c", script), REPORT, patience=2.0)
     until_gone(int(out.read_text()))

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
+from shlex import quote
 from threading import Timer
 from threading import enumerate as threads
 from typing import Any
@@ -449,7 +450,7 @@ def test_a_second_night_is_refused_with_the_name_of_the_first(
 
 def test_caffeinate_holds_on_as_long_as_the_night(tmp_path: Path) -> None:
     program, said = tmp_path / "caffeinate", tmp_path / "said"
-    program.write_text(f'#!/bin/sh\necho "$@" > {said}; exec sleep 600\n')
+    program.write_text(f'#!/bin/sh\necho "$@" > {quote(str(said))}; exec sleep 600\n')
     program.chmod(0o755)
     before = running()
     with awake(program, "linux"), awake(tmp_path / "gone", "darwin"):

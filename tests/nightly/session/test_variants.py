@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -199,7 +200,8 @@ def test_a_work_tree_is_set_up_until_that_succeeds_and_no_more(
     with pytest.raises(ToolError, match=changed), checked_out(changing, bounds):
         pytest.fail("it was accepted")
     count, ready = tmp_path / "count", tmp_path / "ready"
-    script = f"echo x$GIT_PREFIX >> {count}; echo no such wheel >&2; test -e {ready} || exit 3"
+    log, mark = quote(str(count)), quote(str(ready))
+    script = f"echo x$GIT_PREFIX >> {log}; echo no such wheel >&2; test -e {mark} || exit 3"
     tree = worktree("fast", "sh", "-c", script)
     with pytest.raises(ToolError) as caught, checked_out(tree, bounds):
         pytest.fail("it was set up")

@@ -1,6 +1,7 @@
 """Commands: what they say, how long they may take, how their failures read."""
 
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -17,7 +18,7 @@ def test_a_command_says_what_it_says_and_is_ended_with_its_children(tmp_path: Pa
     assert "--recorder host" in caught.value.hint
     file = tmp_path / "pid"
     with pytest.raises(ToolError, match=r"wait' did not end within 1\.5 s and was stopped"):
-        run(("/bin/sh", "-c", f"sleep 60 & echo $! > {file}; wait"), 1.5)
+        run(("/bin/sh", "-c", f"sleep 60 & echo $! > {quote(str(file))}; wait"), 1.5)
     until_gone(int(file.read_text()))
 
 
