@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from gate_night import NIGHT
+from git_program import require_git
 from tracekit.base.recording import save
 from tracekit.nightly.history.night import DOCUMENT
 
@@ -35,6 +36,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tracked() -> set[str]:
+    require_git()
     listed = subprocess.run(
         ["git", "ls-files", "tracekit", "kernels", "workloads", "templates"],
         cwd=ROOT,
@@ -54,6 +56,7 @@ def tracked() -> set[str]:
 def test_the_wheel_holds_just_the_tracked_files(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {one for one in archive.namelist() if ".dist-info/" not in one}
+    require_git()
     untracked = subprocess.run(
         ["git", "ls-files", "--others", "--exclude-standard", "tracekit", *MAPPED, "templates"],
         cwd=ROOT,

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from children import until_gone
+from git_program import require_git
 from tracekit.base.errors import ToolError
 from tracekit.base.git import done, git
 
 
 def _repository(folder: Path) -> Path:
+    require_git()
     folder.mkdir()
     for arguments in ("init -q", "commit -q --allow-empty -m First", "tag fast"):
         done(folder, *arguments.split())

@@ -278,9 +278,9 @@ def test_modules_beside_a_file_are_its_own_and_as_they_are_now(
         (tmp_path / folder / "reference.py").write_text(f"MEANING = {meaning!r}\n")
         file = tmp_path / folder / "judged.py"
         file.write_text(CHECK)
-        assert run("verify-kernel", file, "--help") == 0
+        assert run("verify-kernel", file, "--help") == 0, meaning
         assert meaning in " ".join(capsys.readouterr().out.split())
-        assert "reference" not in sys.modules
+        assert "reference" not in sys.modules, meaning
     assert changes(before, process_state()).keys() <= BY_IMPORTS
 
 

@@ -11,6 +11,7 @@ import msgspec
 import psutil
 
 from children import until
+from git_program import git
 from tracekit.nightly.history.night import Night
 
 TAG = "NIGHT_OF_A_TEST"
@@ -114,11 +115,3 @@ def repository(top: Path) -> Nights:
     git(top, "add", ".")
     git(top, "commit", "--quiet", "-m", "first")
     return nights
-
-
-def git(top: Path, *arguments: str) -> str:
-    own = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
-    done = subprocess.run(
-        ["git", "-C", str(top), *own, *arguments], capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()

@@ -1,18 +1,11 @@
 """Which commit was run, and whether more may have been run than it holds."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from git_program import git
 from tracekit.machine.commit import git_commit, is_dirty
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    settings = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
-    argv = ["git", *settings, *arguments]
-    done = subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 @pytest.mark.processes
@@ -22,14 +15,14 @@ def test_a_commit_is_that_of_the_folder_and_says_whether_it_was_changed(
     folder, hooked = tmp_path / "asked", tmp_path / "hooked"
     for place in (folder, hooked):
         place.mkdir()
-        _git(place, "init", "-q")
+        git(place, "init", "-q")
     assert git_commit(folder) == ""
     file = folder / "a"
     file.write_text("1")
-    _git(folder, "add", "a")
-    _git(folder, "commit", "-qm", "First")
-    commit = _git(folder, "rev-parse", "HEAD")
-    _git(hooked, "commit", "-q", "--allow-empty", "-m", "other")
+    git(folder, "add", "a")
+    git(folder, "commit", "-qm", "First")
+    commit = git(folder, "rev-parse", "HEAD")
+    git(hooked, "commit", "-q", "--allow-empty", "-m", "other")
     monkeypatch.setenv("GIT_DIR", str(hooked / ".git"))  # as in a hook of another one
     monkeypatch.setenv("GIT_WORK_TREE", str(hooked))
     assert git_commit(folder) == commit

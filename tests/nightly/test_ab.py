@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from real_nights import git
+from git_program import git
 from tracekit.analysis.result import Better
 from tracekit.base.errors import UsageError
 from tracekit.compare.spread import Limits

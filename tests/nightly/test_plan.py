@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from real_nights import git
+from git_program import git
 from tracekit.analysis.metrics import METRICS
 from tracekit.base.errors import UsageError
 from tracekit.machine.state import StateLimits

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from real_nights import git
+from git_program import git
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.nightly.rehearsal import COLUMNS, estimate, obstacles, rehearse, rows
 

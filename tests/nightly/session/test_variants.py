@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from git_program import git, require_git
 from naps import NAPS, prepared_in, write_naps
-from real_nights import git
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.measuring import measure
@@ -271,6 +271,7 @@ def test_names_of_a_commit_are_resolved_and_others_are_refused(repository: Path)
 def test_a_plan_outside_of_repositories_has_no_revisions(
     ready: Ready, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    require_git()
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     with (
         pytest.raises(UsageError, match=r"needs a git repository, and .*plan is in none"),
