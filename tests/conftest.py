@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -244,7 +243,6 @@ def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
     fake = Path(__file__).parent / "fake_xctrace" / "bin"
     monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_XCTRACE_SCENARIO", str(file))
-    monkeypatch.setenv("FAKE_XCTRACE_PYTHON", sys.executable)
     monkeypatch.setenv("TMPDIR", str(staging))
     monkeypatch.setattr("tempfile.tempdir", None)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from surroundings import LANGUAGES, ZONES, surroundings
+from surroundings import LANGUAGES, ZONES, surroundings, without_settings
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[1]
@@ -71,6 +71,28 @@ def test_a_tier_that_is_asked_for_runs(
     ended = suite.runpytest_subprocess("--numprocesses=0", *arguments)
     assert ended.parseoutcomes()["passed"] == passed
     assert "failed" not in ended.parseoutcomes()
+
+
+def test_settings_of_a_machine_are_cleared_and_what_programs_need_stays() -> None:
+    needed = {
+        "PATH": "/bin",
+        "HOME": "/home/ada",
+        "TMPDIR": "/a b",
+        "PYTHONPATH": "/lib",
+        "CXX": "clang++",
+        "TRACEKIT_CORPUS": "/corpus",
+        "TRACEKIT_SCHEMAS": "/schemas",
+    }
+    settings = (
+        *("GIT_DIR", "GIT_AUTHOR_DATE", "LC_ALL", "LANGUAGE", "TERM", "NO_COLOR", "FORCE_COLOR"),
+        *("COLUMNS", "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTEST_ADDOPTS", "XDG_CONFIG_HOME"),
+        *("PGHOST", "http_proxy", "HTTPS_PROXY", "GITHUB_STEP_SUMMARY", "TRACEKIT_CACHE"),
+    )
+    found = without_settings(needed | dict.fromkeys(settings, "x"))
+    assert found.keys() - needed == {
+        *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "FAKE_XCTRACE_PYTHON"),
+    }
+    assert needed.items() <= found.items()
 
 
 def test_a_seed_has_its_surroundings_and_many_seeds_have_all() -> None:

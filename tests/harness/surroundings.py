@@ -10,6 +10,7 @@ others, `--randomly-seed=default` draws them, and `-p no:randomly` has those of 
 import os
 import random
 import re
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,7 +38,8 @@ _MASK = 0o022
 def without_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment in which the settings of this machine have no part."""
     kept = {name: value for name, value in environment.items() if not SETTINGS.fullmatch(name)}
-    return kept | {"GIT_CONFIG_GLOBAL": str(_GIT), "GIT_CONFIG_NOSYSTEM": "1"}
+    git = {"GIT_CONFIG_GLOBAL": str(_GIT), "GIT_CONFIG_NOSYSTEM": "1"}
+    return kept | git | {"FAKE_XCTRACE_PYTHON": sys.executable}
 
 
 def surroundings(seed: int) -> dict[str, str]:
