@@ -60,10 +60,10 @@ def test_every_block_about_a_workload_of_ones_own_runs(
             continue
         for line in text.splitlines():
             words = shlex.split(line.replace("4711", str(sleeper)).replace("2048", "64"))
-            assert words[:3] == ["uv", "run", "tracekit"], line
+            assert words[:3] == ["uv", "run", "tracekit"], (kind, line)
             with subtests.test(line):
                 ran = tracekit(*shortened(words[3:]))
-                assert ran.code == 0, ran.err
+                assert ran.code == 0, (kind, ran.err)
     assert kinds == ["python", "bash", "python", "bash", "bash", "bash"]
     runs = sorted(path.name.split("-", 5)[-1] for path in Path("bench", "traces").iterdir())
     assert runs == ["gemm", "llama-bench", "lookups", f"pid-{sleeper}"]

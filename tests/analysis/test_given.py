@@ -164,8 +164,8 @@ def test_used_tables_are_read_for_their_losses(tmp_path: Path) -> None:
 def test_losses_are_given_once_and_only_of_exports(tmp_path: Path) -> None:
     given = Given(Tables(tmp_path, frozenset()), Provenance(), used={"gpu_states"})
     for name in ("losses", "settings"):
-        assert given[name].empty
-        assert given[name] is given[name]
+        assert given[name].empty, name
+        assert given[name] is given[name], name
         with pytest.raises(KeyError):
             Given({}, Provenance())[name]
     (tmp_path / "a.xml").write_text(f"{PROLOG}<node><schema name='metal-gpu-intervals'>")

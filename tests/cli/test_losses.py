@@ -234,8 +234,8 @@ def test_names_that_a_real_bundle_lost_are_reported(
         ["query", "select process from cpu_profile", bundle],
     ):
         ran = tracekit(*command)
-        assert ran.code == 3, ran.err
-        assert "Names of processes and threads are those of the tables" in ran.err
+        assert ran.code == 3, (command, ran.err)
+        assert "Names of processes and threads are those of the tables" in ran.err, command
     shutil.rmtree(bundle)
     shutil.copytree(real, bundle)
     ran = tracekit("convert", bundle, tmp_path / "whole", "--to", "parquet")

@@ -178,8 +178,8 @@ def test_a_night_that_is_judged_and_refused_ends_as_it_was_judged_or_with_3(
         with pytest.raises(ended) as end:
             _show(plan, night, failed, json=True, open_page=False)
         shown = capsys.readouterr()
-        assert json.loads(shown.out)["history"]["stored"] is False
-        assert end.value.exit_code == (3 if outcome is Outcome.OK else 1)
+        assert json.loads(shown.out)["history"]["stored"] is False, cost
+        assert end.value.exit_code == (3 if outcome is Outcome.OK else 1), cost
     assert "readonly database" in shown.err
 
 

@@ -208,9 +208,10 @@ def test_exports_that_are_written_from_bundles_are_read_as_the_real_ones(
     for name in ("gpu_baseline", "cpu_time_profiler"):
         there = {path.stem.split(f"{name}_")[1] for path in folder.glob(f"xctrace_{name}_*.xml")}
         done = write_exports(Bundle(folder / f"{name}.trace"), tmp_path / name, there.__and__, str)
-        assert done.warnings == ()
+        assert done.warnings == (), name
         others = [loss.text for loss in done.losses if loss.evidence is None]
-        assert all("gpu_baseline.trace has no form.template" in text for text in others), others
+        lacking = "gpu_baseline.trace has no form.template"
+        assert all(lacking in text for text in others), (name, others)
         for ours in done.files[1:]:
             real = folder / f"xctrace_{name}_{ours.name}"
             real_text, text = (

@@ -126,8 +126,8 @@ def test_the_only_table_with_rows_is_taken_and_empty_ones_beside_it_are_named(
         with pytest.warns(ExportWarning) as caught:
             frame = read_table(path)
         said = "export.xml: of the tables of info, run 1 table {} has no rows and is left out."
-        assert [str(warning.message) for warning in caught] == [*map(said.format, others)]
-        assert frame["n"].tolist() == [value]
+        assert [str(warning.message) for warning in caught] == [*map(said.format, others)], rows
+        assert frame["n"].tolist() == [value], rows
     assert read_flat(document(*tables(node, "info", "info", rows=(0, 0)))).notes.losses == ()
 
 

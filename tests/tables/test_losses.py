@@ -40,7 +40,7 @@ def test_losses_of_several_tables_become_one_sentence_where_the_first_stood() ->
 def test_losses_of_like_tables_of_several_bundles_are_alike() -> None:
     for loss in (KDEBUG, ELSEWHERE):
         found = sentences([loss, OLD], bundles=False)
-        assert found == (f"kdebug: {INFERRED}: d.", "It is old.")
+        assert found == (f"kdebug: {INFERRED}: d.", "It is old."), loss
 
 
 def test_errors_are_damage_to_rows_and_names() -> None:

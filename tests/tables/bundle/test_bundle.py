@@ -36,7 +36,7 @@ def test_stores_that_are_missing_are_left_out_by_name(path: Path) -> None:
         where = f"{CORE}/stores/indexed-store-{number} is missing."
         missing.append(f"{schema} (store {number}) of run 1 is left out: x.trace: {where}")
         left_out = [table.loss.text for table in run.tables if isinstance(table, Unreadable)]
-        assert left_out == missing
+        assert left_out == missing, number
     with pytest.raises(BundleError, match="indexed-store-0 is missing"):
         run.store(0)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tracekit.base import ToolError, UsageError
+from tracekit.base import ToolError
 from tracekit.lab.msl.edits import Edited, Kernel
 
 _PLACE = re.compile(r"\b0\.(metal|call|end):(\d+)(?::(\d+))?")
