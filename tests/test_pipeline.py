@@ -267,4 +267,4 @@ def test_a_hostile_export_is_left_out_and_said(run: Recording, tmp_path: Path) -
     assert any("host-steps.xml" in one for one in result.provenance.warnings)
     assert value(result, "step_rate") is None
     assert value(result, "host_busy") is None  # the lost steps would say which time is idle
-    assert value(result, "peak_memory") is not None
+    assert value(result, "memory_peak") is not None

@@ -89,7 +89,9 @@ def test_encoders_of_a_replay_are_ranked_by_cost_with_what_held_them_back() -> N
         (1, "Stack L1 Read Accesses", 0.1),
         (1, "Stack L1 Write Accesses", 0.2),
     ]
-    replayed = table("place counter value", *rows, command_buffer=7, suspect=None).assign(unit="ratio")
+    replayed = table("place counter value", *rows, command_buffer=7, suspect=None).assign(
+        unit="ratio"
+    )
     replayed["encoder"] = replayed["place"]
     found = encoders(replayed).set_index("place")
     assert found.index.tolist() == [1, 0]

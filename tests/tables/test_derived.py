@@ -52,7 +52,7 @@ def require(name: str, expected: str, *said: str, **tables: str) -> pd.DataFrame
     names, *rows = parsed(expected)
     found = frame[names].astype(object).where(frame[names].notna(), "-").map(str)
     assert found.to_numpy().tolist() == rows
-    assert warnings == [f"{name}: {warning}" for warning in said]
+    assert [str(loss) for loss in warnings] == [f"{name}: {warning}" for warning in said]
     return frame
 
 

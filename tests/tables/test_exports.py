@@ -13,13 +13,13 @@ from tracekit.tables.exports import (
     Content,
     ExportIndex,
     Header,
-    Loss,
     headers,
     identify,
     index,
     meant,
     of_one_run,
 )
+from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.place import OPEN, Choice, Place
 from tracekit.tables.toc import Toc, TocRun, TocTable, read_toc
 from tracekit.tables.xml.reader import ExactReader
@@ -153,7 +153,11 @@ def listed(run: int | None, table: int | None = 1) -> Listed:
 SEVERAL = ExportIndex(
     {"tick": (listed(1), listed(2), listed(2, 2), listed(None, None))},
     toc=Toc((TocRun(1, target=Process(7, "a")), TocRun(2), TocRun(3))),
-    lost=(Loss("of one", 1), Loss("of two", 2), Loss("of all")),
+    lost=(
+        Loss(Flaw.DAMAGED, "of one", run=1),
+        Loss(Flaw.DAMAGED, "of two", run=2),
+        Loss(Flaw.DAMAGED, "of all"),
+    ),
 )
 
 
