@@ -90,8 +90,12 @@ def _frequent_command_buffers(facts: Facts) -> float:
     return facts.idle_share("between-buffers") / 0.03
 
 
-def _host_bound(facts: Facts) -> float:
-    return facts.idle_share("encoding") / 0.05
+def _host_bound(facts: Facts) -> float | None:
+    setup = facts.world.setup
+    share = (facts.idle_share("encoding") + facts.idle_share("host")) / 0.05
+    if setup.readbacks or setup.pause:
+        return None if share > 1 - MARGIN else share
+    return share if setup.ahead else 0.0
 
 
 def _performance_cliff(facts: Facts) -> float | None:

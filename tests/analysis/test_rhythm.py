@@ -101,7 +101,7 @@ def test_two_speeds_are_parted_and_one_hardly() -> None:
 
 TABLES = (
     *("gpu_intervals", "compiler_activity", "driver_events"),
-    *("gpu_performance_states", "thermal_states", "spans", "handover"),
+    *("gpu_performance_states", "thermal_states", "spans", "handover", "gaps"),
 )
 COMPILED, LOG = "shaders were compiled", "the workload was in its span “log”"
 
@@ -155,13 +155,21 @@ def test_the_device_is_named_last_and_its_idle_time_is_counted_by_bubbles_too() 
     starts = [(step * 10 + (20 if step > 10 else 0)) * MS for step in range(40)]
     waits = intervals([(start, 9 * MS) for start in starts])
     longer = [(start, (29 if start == 100 * MS else 9) * MS) for start in starts]
-    works, blocked = intervals(longer), intervals(longer, others=[(101 * MS, 25 * MS)])
-    for frame, cause, within in (
-        (waits, "the device had nothing of the target to do", "bubbles"),
-        (works, "the device worked longer for the target", ""),
-        (blocked, "other processes used the GPU", ""),
+    works = intervals(longer)
+    beside = intervals(longer, others=[(101 * MS, 25 * MS)])
+    blocked = beside.assign(channel="Compute")
+    for name, frame, cause, within in (
+        ("waits", waits, "the device had nothing of the target to do", "bubbles"),
+        ("works", works, "the device worked longer for the target", ""),
+        (
+            "beside",
+            beside,
+            "the device worked longer for the target",
+            "",
+        ),  # on a channel of its own
+        ("blocked", blocked, "other processes used the GPU", ""),
     ):
         why = explained(10, gpu_intervals=frame)
-        assert (why.causes, why.within) == ((cause,), within)
+        assert (why.causes, why.within) == ((cause,), within), name
     both = explained(10, gpu_intervals=waits, compiler_activity=rows((105, 24)))
     assert not both.within, "pipeline-churn has that time"

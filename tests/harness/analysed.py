@@ -98,7 +98,7 @@ def row_of_steps(times: Sequence[int], variants: Sequence[str] = ("",)) -> pd.Da
     return made.assign(index=range(len(made)), tokens=1, variant=names)
 
 
-NO_HAPPENINGS = happenings(None, None, None, None, None, None, None)
+NO_HAPPENINGS = happenings(None, None, None, None, None, None, None, None)
 """The table `happenings` of a recording that shows nothing beside its steps."""
 
 

@@ -195,11 +195,11 @@ def test_without_costs_encoders_are_not_ranked_and_nothing_is_weighed() -> None:
 
 @pytest.fixture
 def gaps() -> dict[str, pd.DataFrame]:
-    columns = ["start", "duration", "gap", "state", "cause", "during"]
+    columns = ["start", "duration", "gap", "party", "cause", "during"]
     rows = [
-        (100 * US, 60 * US, 0, "empty", "host-late", "encoding"),
-        (160 * US, 20 * US, 0, "empty", "host-late", ""),
-        (300 * US, 100 * US, 1, "queued", "late-start", "driver"),
+        (100 * US, 60 * US, 0, "host", "host", "encoding"),
+        (160 * US, 20 * US, 0, "host", "host", ""),
+        (300 * US, 100 * US, 1, "way-there", "late-start", "driver"),
         (500 * US, 20 * US, 2, "unknown", "unattributed", ""),
     ]
     loaded = pd.DataFrame({"start": [0], "duration": [1_000 * US]})
@@ -211,15 +211,15 @@ def test_causes_stand_by_their_time_and_come_to_all_of_it(gaps: Any) -> None:
     columns = ("cause", "count", "total", "share", "during")
     assert [tuple(map(cause.get, columns)) for cause in context["causes"]] == [
         ("late start", 1, 100 * US, 0.5, "driver 100.0 %"),
-        ("host late", 2, 80 * US, 0.4, "encoding 75.0 %, not known 25.0 %"),
+        ("host", 2, 80 * US, 0.4, "encoding 75.0 %, not known 25.0 %"),
         ("unattributed", 1, 20 * US, 0.1, "not known 100.0 %"),
     ]
     late = context["causes"][1]
     assert (late["start"], late["end"]) == (100 * US, 160 * US)
     assert (context["idle"], context["loaded"], context["gaps"]) == (200 * US, 1_000 * US, 3)
-    assert [share for _, share in context["states"]] == [0.5, 0.4, 0.1]
+    assert [share for _, share in context["parties"]] == [0.5, 0.4, 0.1]
     assert context["unsure"] == ""
-    gaps["causes"] = pd.DataFrame({"cause": ["driver", "host-late"], "reason": ["no x.", None]})
+    gaps["causes"] = pd.DataFrame({"cause": ["driver", "host"], "reason": ["no x.", None]})
     assert bubbles.context(NOTHING, gaps)["unsure"].endswith("may count for another: no x.")
 
 
@@ -227,7 +227,7 @@ def test_idle_time_without_unknown_causes_without_any_and_without_load(gaps: Any
     known = bubbles.context(NOTHING, gaps | {"gaps": gaps["gaps"].iloc[:3]})["causes"][-1]
     assert (known["cause"], known["count"], known["share"]) == ("unattributed", 0, 0.0)
     never = bubbles.context(NOTHING, gaps | {"gaps": gaps["gaps"].iloc[:0]})
-    assert (never["absence"], never["idle"], never["causes"], never["states"]) == ("", 0, [], [])
+    assert (never["absence"], never["idle"], never["causes"], never["parties"]) == ("", 0, [], [])
     unknown = bubbles.context(NOTHING, Given(host_run().tables, NOTHING.provenance))
     assert "which process is the target is not known" in unknown["absence"]
 

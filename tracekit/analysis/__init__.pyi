@@ -9,9 +9,9 @@ from .idle.gaps import idle_time as idle_time
 from .idle.gaps import loaded_time as loaded_time
 from .idle.gaps import unsure as unsure
 from .idle.pieces import CAUSES as CAUSES
-from .idle.pieces import STATES as STATES
+from .idle.pieces import PARTIES as PARTIES
 from .idle.pieces import Cause as Cause
-from .idle.pieces import State as State
+from .idle.pieces import Party as Party
 from .inject import Metric as Metric
 from .inject import Unavailable as Unavailable
 from .inject import asked_tables as asked_tables

@@ -20,7 +20,14 @@ import pandas as pd
 
 from tracekit.analysis.counters import counter_means, counter_samples, pressure
 from tracekit.analysis.handover import handover_of
-from tracekit.analysis.idle.gaps import by_cause, causes_table, gaps_table, loaded_table
+from tracekit.analysis.idle.gaps import (
+    by_cause,
+    by_party,
+    causes_table,
+    gaps_table,
+    loaded_table,
+    waits_table,
+)
 from tracekit.analysis.idle.samples import meanwhile_table
 from tracekit.analysis.idle.work import surroundings, timeline_table, work_of
 from tracekit.analysis.inject import Unavailable, asked_tables, inject
@@ -157,8 +164,10 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "loop": loop_of,
     "work": named_work,
     "loaded": loaded_table,
+    "waits": waits_table,
     "gaps": gaps_table,
     "shares": by_cause,
+    "parties": by_party,
     "causes": causes_table,
     "meanwhile": meanwhile_table,
     "residency": wired,

@@ -177,6 +177,21 @@ class IntervalSet:
         """Return no interval at all."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64))
 
+    @classmethod
+    def union_of(cls, sets: Sequence["IntervalSet"]) -> Self:
+        """Return what several sets cover together."""
+        if not sets:
+            return cls.empty()
+        starts = np.concatenate([each.starts for each in sets])
+        return cls.of(starts, np.concatenate([each.ends for each in sets]))
+
+    def without(self, other: "IntervalSet") -> "IntervalSet":
+        """Return what this set covers and the other does not."""
+        bounds = distinct(np.concatenate((self.bounds, other.bounds)))
+        starts = bounds[:-1]
+        kept = self.contains(starts) & ~other.contains(starts)
+        return IntervalSet.of(starts[kept], bounds[1:][kept])
+
     @property
     def bounds(self) -> Times:
         """All moments at which an interval begins or ends."""

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import (
+    FOREVER,
     IntervalSet,
     Times,
     Window,
@@ -24,8 +25,8 @@ from tracekit.analysis.upkeep import wirings
 from tracekit.base import duration
 from tracekit.tables import PHASES
 
-_QUIET = 300_000_000  # ns without any activity, from which on nobody asked for work
-_ITERATIONS = 10  # that could have run meanwhile
+_QUIET = 250_000_000  # ns without any activity, from which on the device was not asked for work
+_MANY_STEPS = 10
 _ACTIVE = 0.2  # of a pause, in which the host was seen at work
 
 
@@ -59,16 +60,16 @@ def iterations_table(
     starts, ends = found
     reported = _reported(timeline, starts, ends)
     asked = _host(compiler_activity, driver_events, cpu_profile)
-    quiet = starts[1:] - reported[:-1] > quiet_limit(starts)
+    quiet = starts[1:] - reported[:-1] > _QUIET
     quiet &= asked.within(reported[:-1], starts[1:]) < _ACTIVE * (starts[1:] - reported[:-1])
     ends[:-1] = np.where(quiet, reported[:-1], ends[:-1])
     return _table(starts, ends, "structure")
 
 
 def quiet_limit(starts: Times) -> float:
-    """Return how long a pause between iterations lasts if nobody asked for the next one; ns."""
+    """Return how long a pause between marked steps is out of all proportion to them; ns."""
     usual = float(np.median(np.diff(starts))) if starts.size > 1 else 0.0
-    return max(_QUIET, _ITERATIONS * usual)
+    return max(_QUIET, _MANY_STEPS * usual)
 
 
 def _reported(timeline: pd.DataFrame, starts: Times, ends: Times) -> Times:
@@ -96,18 +97,40 @@ def _host(
     return IntervalSet.of(*(np.concatenate(each) for each in zip(*seen, strict=True)))
 
 
-def pauses_table(iterations: pd.DataFrame) -> pd.DataFrame:
+def pauses_table(
+    iterations: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    timeline: pd.DataFrame | None,
+    compiler_activity: pd.DataFrame | None,
+    driver_events: pd.DataFrame | None,
+    cpu_profile: pd.DataFrame | None,
+) -> pd.DataFrame:
     """Return the table `pauses`: stretches of the loop in which nobody asked for an iteration.
 
-    That is, no iteration ran for longer than ten take and than 0.3 s, and the host was not seen to
-    do anything for the target. A workload that marks its steps says itself when it had no load.
+    That is, everything had been reported, the device was not asked for a quarter of a second, and
+    the host was not seen to do anything for the target. Without samples a pause and long work of
+    the host look alike. A workload that marks its steps or its steady phase says itself when it
+    had no load.
     """
-    starts, ends = spans(iterations)
-    long = starts[1:] - ends[:-1] > quiet_limit(starts)
-    if (iterations["source"] == "steps").all():
-        long[:] = False
-    starts, ends = ends[:-1][long], starts[1:][long]
+    marked = marked_window(phases) is not None
+    if not iterations.empty and (iterations["source"] == "steps").all():
+        marked = True
+    if marked or timeline is None:
+        return pd.DataFrame({"start": np.empty(0, np.int64), "duration": np.empty(0, np.int64)})
+    asked = _host(compiler_activity, driver_events, cpu_profile)
+    starts, ends = _unasked(timeline, asked)
     return pd.DataFrame({"start": starts, "duration": ends - starts})
+
+
+def _unasked(timeline: pd.DataFrame, asked: IntervalSet) -> tuple[Times, Times]:
+    """Return when the device had been reported done and was not asked for a quarter of a second."""
+    begun = timeline["begun"].fillna(timeline["committed"]).fillna(timeline["started"])
+    begins = begun.to_numpy(dtype=np.int64)[1:]
+    starts = timeline["started"].to_numpy(dtype=np.int64)
+    done = _reported(timeline, starts, np.append(starts[1:], FOREVER))[:-1]
+    quiet = begins - done > _QUIET
+    quiet &= asked.within(done, np.maximum(begins, done)) < _ACTIVE * (begins - done)
+    return done[quiet], begins[quiet]
 
 
 def steady_iterations(iterations: pd.DataFrame | None) -> pd.DataFrame:
@@ -181,11 +204,21 @@ def loop_of(
 
 
 _FREE = 0.05  # of a period, for which a paced loop has nothing to do at least
-_EVEN = 0.03  # spread of the periods, as a share, of a loop that something paces
-_CLOCK = 0.003  # spread of the periods, and distance from a display's, without other evidence
+_EVEN = 0.05  # coefficient of variation of the periods, at most
+_ON_A_GRID = 0.35  # of the distance from a line that a random walk of such periods has, at most
+_EXACT = 1_000.0  # ns from a grid, which no host keeps to by itself
+_WALK = 15.0  # variance of a random walk about its line, as a part of steps times their variance
 _SLOPE, _SURE = 0.25, 0.15  # distance from -1, and its standard error
-_RATES = (120.0, 60.0, 50.0, 30.0, 24.0)  # displays', Hz
+_ALIKE = 0.01  # of a period: work that varies less cannot show that the rest falls with it
+# Hz: what Apple lists for adaptive displays, other common displays, and buffers of sound.
+_ADAPTIVE = (120.0, 80.0, 60.0, 48.0, 40.0, 30.0, 24.0, 20.0, 16.0, 15.0, 12.0, 10.0)
+_DISPLAYS = (*_ADAPTIVE, 144.0, 100.0, 90.0, 75.0, 72.0, 50.0, 25.0)
+_SOUND = tuple(rate / 2**power for rate in (48_000.0, 44_100.0) for power in range(7, 14))
+_NEAR_A_RATE = 0.005  # distance of a period from one of these
+_NEAR_A_TIMER = 0.02  # ms: distance of a period from whole milliseconds
 _OUTSIDE = 3.0  # times the median distance from the median
+_MOSTLY = 0.5  # of the rest, in which the host is seen at work
+_MOSTLY_ALIKE = 0.9  # of the iterations have as many command buffers as most have
 
 
 def _shown(
@@ -204,34 +237,70 @@ def _shown(
 def _paced(starts: Times, timeline: pd.DataFrame, asked: IntervalSet, *, shows: bool) -> str:
     """Say by what iterations are paced from outside: by a display, a timer, whoever asks.
 
-    The rest of a period is the time from the report of all its work to the next encoding. It
-    shrinks as the work grows where something outside paces; where the host prepares the next
-    iteration meanwhile it does not. A rest in which the host is seen at work is none.
+    All of this has to hold: iterations have as many command buffers each; their periods are even
+    and those of a display, a buffer of sound or a timer; commits stay on a grid, where those of a
+    host that goes on by itself would wander off like a random walk; and the rest of a period, from
+    the report of all its work to the next encoding, falls one for one as the work grows. Where the
+    work hardly varies, that cannot be seen, and only a display's or a sound's rate tells. A rest in
+    which the host is seen at work is none. Iterations of several threads that begin out of turn
+    keep no pace.
     """
-    if len(starts) <= FEWEST:
+    if len(starts) <= FEWEST or (np.diff(starts) <= 0).any():
         return ""
     at = timeline["started"].to_numpy(dtype=np.int64)
     sums = np.concatenate(([0], np.cumsum(timeline["busy"].to_numpy(dtype=np.int64))))
     bounds = np.searchsorted(at, starts)
-    work, periods = np.diff(sums[bounds]), np.diff(starts)
+    work = np.diff(sums[bounds])
+    periods = np.diff(starts)
     reported = np.minimum(_reported(timeline, starts[:-1], starts[1:]), starts[1:])
     rest = starts[1:] - reported
     usual = float(np.median(periods))
     away = np.abs(periods - usual)
     near = away <= _OUTSIDE * max(float(np.median(away)), _EVEN * usual)
+    if not _is_regular(np.diff(bounds)) or not _keeps_a_grid(starts, usual):
+        return ""
+    seen = asked.within(reported, starts[1:]).sum()
     work, rest, periods = (each[near] for each in (work, rest, periods))
-    if periods.size < FEWEST or float(np.median(rest)) < _FREE * usual:
+    free = periods.size >= FEWEST and float(np.median(rest)) >= _FREE * usual
+    if not free or seen > _MOSTLY * (starts[1:] - reported).sum():
         return ""
-    if asked.within(reported, starts[1:]).sum() > 0.5 * (starts[1:] - reported).sum():
-        return ""
-    spread, every = float(periods.std()) / usual, f"every {duration(usual)}"
-    if shows:
-        return f"by a display, {every}"
-    if spread <= _EVEN and _falls(work, rest):
-        return f"from outside, {every}"
-    frames = (usual * rate / 1e9 for rate in _RATES)
-    off = min(abs(number / max(1, round(number)) - 1) for number in frames)
-    return f"by a clock, {every}" if max(spread, off) <= _CLOCK else ""
+    known = _has_a_displays_rate(usual)
+    even = float(periods.std()) <= _EVEN * usual and (known or _has_a_timers_rate(usual))
+    told = _falls(work, rest) or (known and float(work.std()) <= _ALIKE * usual)
+    return (
+        f"by a {'display' if shows else 'clock'}, every {duration(usual)}" if even and told else ""
+    )
+
+
+def _is_regular(counts: Times) -> bool:
+    """Tell whether nearly all iterations have the same number of command buffers."""
+    usual = np.bincount(counts).max()
+    return bool(usual >= _MOSTLY_ALIKE * counts.size)
+
+
+def _keeps_a_grid(starts: Times, usual: float) -> bool:
+    """Tell whether the starts lie on a grid; a start that skips some of its lines may.
+
+    The distance from the line of best fit is compared with that of a random walk of as many steps
+    with the same spread, whose variance about its line is a fifteenth of its steps' together.
+    """
+    lines = np.concatenate(([0], np.cumsum(np.round(np.diff(starts) / usual))))
+    slope, level = np.polyfit(lines, starts - starts[0], 1)
+    residual = float((starts - starts[0] - slope * lines - level).std())
+    steps = np.diff(starts) - slope * np.diff(lines)
+    walk = float(steps.std()) * np.sqrt(starts.size / _WALK)
+    return residual <= max(_EXACT, _ON_A_GRID * walk)
+
+
+def _has_a_displays_rate(period: float) -> bool:
+    """Tell whether a display or a buffer of sound has this period; ns."""
+    return min(abs(period * rate / 1e9 - 1) for rate in (*_DISPLAYS, *_SOUND)) <= _NEAR_A_RATE
+
+
+def _has_a_timers_rate(period: float) -> bool:
+    """Tell whether a period is one of whole milliseconds; ns."""
+    milliseconds = period / 1e6
+    return milliseconds > _MOSTLY and abs(milliseconds - round(milliseconds)) <= _NEAR_A_TIMER
 
 
 def _falls(work: Times, rest: Times) -> bool:

@@ -8,8 +8,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.handover import Handover
+from tracekit.analysis.idle.pieces import CAUSES
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet, Times, gaps, union
+from tracekit.analysis.intervals import IntervalSet, Times, union
+from tracekit.analysis.intervals import gaps as gaps_between
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import quiet_limit
 from tracekit.analysis.scope import of_a_server, reference_work, steady_steps
@@ -153,11 +155,13 @@ def happenings(
     thermal_states: pd.DataFrame | None,
     spans: pd.DataFrame | None,
     handover: Handover | None,
+    gaps: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Return the table `happenings`: start, duration, `what` in words, and its `rank`.
 
     Rows of one kind do not overlap. The most telling kind has the lowest rank: a compile says more
-    than a span of the workload, and that more than an idle device.
+    than a span of the workload, and that more than an idle device. Idle time has the causes of the
+    table `gaps`, and of other processes only work on the target's channels counts, as there.
     """
     found: list[tuple[str, tuple[Times, Times]]] = []
     compiled = [] if compiler_activity is None else [compiler_activity[compiler_activity["target"]]]
@@ -170,6 +174,9 @@ def happenings(
         found.append((COMPILED, _joined(every)))
     if gpu_intervals is not None:
         others = gpu_intervals[~gpu_intervals["target"]]
+        if "channel" in gpu_intervals:
+            channels = gpu_intervals.loc[gpu_intervals["target"], "channel"].unique()
+            others = others[others["channel"].isin(channels)]
         found.append(("other processes used the GPU", _joined(others)))
     if driver_events is not None:
         found.append(("the driver wired memory", _joined(wirings(driver_events))))
@@ -181,11 +188,12 @@ def happenings(
         if frame is not None:
             groups = frame.groupby(column, sort=True)
             found += [(words.format(value), _joined(rows)) for value, rows in groups]
+    found += _idle_by_cause(gaps)
     own = None
     if gpu_intervals is not None and _divided(gpu_intervals, handover):
         own = _joined(gpu_intervals[gpu_intervals["target"]])
     if own is not None and own[0].size:
-        idle = gaps(*own, int(own[0][0]), int(own[1][-1]))
+        idle = gaps_between(*own, int(own[0][0]), int(own[1][-1]))
         found += [(WITHOUT_WORK, idle), (LONGER_WORK, own)]
     columns = {"start": "int64", "duration": "int64", "what": "object", "rank": "int64"}
     none = pd.DataFrame(columns=list(columns)).astype(columns)
@@ -201,6 +209,14 @@ def _divided(gpu_intervals: pd.DataFrame, handover: Handover | None) -> bool:
     """Tell whether intervals are times of work; by a host's clock that is not always known."""
     by_a_host = "clock" in gpu_intervals and (gpu_intervals["clock"] == "host").any()
     return handover is not None or not by_a_host
+
+
+def _idle_by_cause(gaps: pd.DataFrame | None) -> list[tuple[str, tuple[Times, Times]]]:
+    if gaps is None:
+        return []
+    words = {str(cause): f"the device was idle: {text}" for cause, text in CAUSES.items()}
+    groups = gaps.groupby("cause", observed=True, sort=True)
+    return [(words[str(cause)], _joined(rows)) for cause, rows in groups]
 
 
 def _joined(rows: pd.DataFrame) -> tuple[Times, Times]:

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.idle.gaps import Gaps, gaps_in
+from tracekit.analysis.idle.gaps import Gaps, gaps_of_waits
 from tracekit.analysis.idle.levers import Habits
-from tracekit.analysis.idle.pieces import State
 from tracekit.analysis.idle.samples import host_words, other_thread, sampled
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
@@ -66,8 +65,9 @@ def habits_of(
     meanwhile: pd.DataFrame | None,
 ) -> Habits:
     """Return what advice on idle time depends on."""
-    held, buffers = gaps_in(gaps, State.AFTER_WAIT), loop.rows(timeline, "started")
-    waits = None
+    held = gaps_of_waits(gaps, "yes", "unknown")
+    buffers = loop.rows(timeline, "started")
+    waits = None if held.count else 0.0
     if iterations is not None and not iterations.empty:
         waits = per_iteration(held, iterations)
     return Habits(

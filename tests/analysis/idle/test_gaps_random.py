@@ -1,6 +1,7 @@
 """`gaps` of traces made at random, against a judge that looks at each moment by itself."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pandas as pd
 from hypothesis import HealthCheck, given, settings
@@ -26,6 +27,9 @@ work = st.lists(
 )
 
 
+late = st.lists(st.none() | st.integers(0, 9), min_size=4, max_size=4)
+
+
 def table(pairs: Rows, *, target: bool = True) -> pd.DataFrame:
     return typed("start duration", *pairs, unit=UNIT, target=target).astype({"target": bool})
 
@@ -38,63 +42,143 @@ def device(own: list[Piece], others: Rows) -> pd.DataFrame:
     )
 
 
+def completions(own: list[Piece], reports: list[int | None]) -> pd.DataFrame:
+    """Make a report for each command buffer that has one, so long after its last piece's end."""
+    ends = [start + length for start, length, _ in own]
+    rows = [
+        (max(ends[2 * number : 2 * number + 2]) + after, number)
+        for number, after in enumerate(reports[: (len(own) + 1) // 2])
+        if after is not None
+    ]
+    made = typed("time command_buffer", *rows, unit=UNIT)
+    return made.astype({"command_buffer": "UInt64"})
+
+
 def inside(pairs: Rows) -> Callable[[int], bool]:
     return lambda at: any(start <= at < start + length for start, length in pairs)
 
 
-def cause_at(at: int, own: list[Piece], around: dict[str, Rows]) -> str:
-    """Judge one moment of idle time by the words of tracekit/analysis/idle/pieces.py."""
-    busy, absent = inside([one[:2] for one in own]), inside(around["annotated"])
-    until = next((t for t in range(at, END) if busy(t) or absent(t)), END)
-    since = next((t + 1 for t in range(at, -1, -1) if busy(t) or absent(t)), 0)
-    after = min((one for one in enumerate(own) if one[1][0] >= until), key=first, default=None)
-    known = [late for *_, late in own] if after is None else [after[1][2]]
-    committed = END * 9
-    if after is not None and after[1][2] is not None:
-        committed = after[1][0] - after[1][2]
-    mates = [] if after is None else own[after[0] // 2 * 2 :][:2]
-    if any(one[0] < since for one in mates):
-        return "other-process" if inside(around["others"])(at) else "between-encoders"
-    rest = "unattributed" if all(one is None for one in known) else "host-late"
-    long = until - committed > 20 and 2 * (until - committed) > until - since
-    if at < committed:
-        if inside(around["compiler"])(at):
-            return "compile"
-        return "driver" if inside(around["driver"])(at) else rest
-    queued = [held_up(moment, around, after) for moment in range(max(since, committed), until)]
-    held = queued[at - max(since, committed)]
-    if committed > since and not long:
-        return "other-process" if inside(around["others"])(at) else rest
-    late = committed > since or queued.count("") > 10
-    return held or ("late-start" if late else "between-buffers")
+class Life(NamedTuple):
+    """A command buffer: when it was committed, started, ended and reported; None: not known."""
+
+    committed: int | None
+    started: int
+    ended: int
+    reported: int | None
 
 
-def held_up(at: int, around: dict[str, Rows], after: tuple[int, Piece] | None) -> str:
-    """Say what held committed work up at a moment."""
-    if inside(around["driver"])(at) and at < through(after, around["driver"]):
-        return "driver"
-    return "other-process" if inside(around["others"])(at) else ""
+def lives_of(own: list[Piece], reports: list[int | None]) -> list[Life]:
+    """Join the pieces, two by two, to command buffers, each reported so long after its end."""
+    made: list[Life] = []
+    for number in range(0, len(own), 2):
+        pair = own[number : number + 2]
+        late = reports[number // 2]
+        commits = [start - latency for start, _, latency in pair if latency is not None]
+        ended = max(start + length for start, length, _ in pair)
+        committed = min(commits) if len(commits) == len(pair) else None
+        reported = None if late is None else ended + late
+        made.append(Life(committed, min(one[0] for one in pair), ended, reported))
+    return sorted(made, key=lambda life: life.started)
 
 
-def through(after: tuple[int, Piece] | None, driver: Rows) -> int:
+class Judge:
+    """Judges one moment of idle time by the words of tracekit/analysis/idle/pieces.py."""
+
+    def __init__(
+        self, own: list[Piece], lives: list[Life], around: dict[str, Rows], commits_known: bool
+    ) -> None:
+        self.busy = inside([one[:2] for one in own])
+        self.lives = lives
+        self.around = around
+        self.commits_known = commits_known
+
+    def gap(self, at: int) -> tuple[int, int]:
+        absent = inside(self.around["annotated"])
+        until = next((t for t in range(at, END) if self.busy(t) or absent(t)), END)
+        since = next((t + 1 for t in range(at, -1, -1) if self.busy(t) or absent(t)), 0)
+        return since, until
+
+    def follower(self, until: int) -> Life | None:
+        return next((life for life in self.lives if life.started >= until), None)
+
+    def cause(self, at: int) -> str:
+        since, until = self.gap(at)
+        follower = self.follower(until)
+        others, driver, compiler = (
+            inside(self.around[name])(at) for name in ("others", "driver", "compiler")
+        )
+        if any(life.started <= at < life.ended for life in self.lives):
+            return "other-process" if others else "between-encoders"
+        if self.on_the_way(at):
+            return self.held_up(at, follower) or self.start(since, until, follower)
+        untold = follower.committed is None if follower else not self.commits_known
+        if untold and not driver and not compiler:
+            return "unattributed"
+        awaited = self.awaited(follower)
+        back = any(life.ended <= at < (life.reported or 0) for life in awaited)
+        for cause, holds in (("way-back", back), ("compile", compiler), ("driver", driver)):
+            if holds:
+                return cause
+        started = [life for life in self.lives if life.started <= at]
+        return "unattributed" if started and started[-1].reported is None else "host"
+
+    def awaited(self, follower: Life | None) -> list[Life]:
+        """Return those whose report the next commit may have waited for."""
+        if follower is None:
+            return self.lives
+        before = [life for life in self.lives[: self.lives.index(follower)] if life.reported]
+        if follower.committed is not None:
+            before = [life for life in before if life.reported <= follower.committed]
+        return sorted(before, key=lambda life: life.reported)[-1:]
+
+    def on_the_way(self, at: int) -> bool:
+        known = (life for life in self.lives if life.committed is not None)
+        return any(life.committed <= at < life.started for life in known)
+
+    def held_up(self, at: int, follower: Life | None) -> str:
+        """Say what held committed work up at a moment."""
+        driver = inside(self.around["driver"])(at)
+        if driver and at < through(follower, self.around["driver"]):
+            return "driver"
+        return "other-process" if inside(self.around["others"])(at) else ""
+
+    def start(self, since: int, until: int, follower: Life | None) -> str:
+        """Name time on the way there that nothing explains, by its sum in the gap."""
+        running = [inside([(life.started, life.ended - life.started)]) for life in self.lives]
+        unexplained = [
+            t
+            for t in range(since, until)
+            if self.on_the_way(t)
+            and not any(runs(t) for runs in running)
+            and not self.held_up(t, follower)
+        ]
+        if len(unexplained) > 10:
+            return "late-start"
+        committed = END if follower is None else follower.committed
+        return "between-buffers" if committed is not None and committed < since else "start-latency"
+
+
+def through(follower: Life | None, driver: Rows) -> int:
     """Return when the driver is through with the work that ends the gap, by its order."""
-    late = None if after is None else after[1][2]
-    given_at = -END if late is None and after is not None else END * 2
-    if after is not None and late is not None:
-        given_at = after[1][0] - late
-    following = sorted((one for one in driver if one[0] >= given_at), key=lambda one: one[0])
-    return sum(following[0]) if following else END * 2
+    if follower is None or follower.committed is None:
+        return END * 9
+    following = sorted((one for one in driver if one[0] >= follower.committed), key=first_of)
+    return sum(following[0]) if following else END * 9
 
 
-def first(one: tuple[int, Piece]) -> tuple[int, int]:
-    """Order pieces of work by their start, then as they are given."""
-    return one[1][0], one[0]
+def first_of(row: Row) -> int:
+    return row[0]
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(own=work, others=rows, driver=rows, compiler=rows, annotated=rows)
+@given(own=work, reports=late, others=rows, driver=rows, compiler=rows, annotated=rows)
 def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
-    own: list[Piece], others: Rows, driver: Rows, compiler: Rows, annotated: Rows
+    own: list[Piece],
+    reports: list[int | None],
+    others: Rows,
+    driver: Rows,
+    compiler: Rows,
+    annotated: Rows,
 ) -> None:
     intervals = device(own, others)
     phases = named(("steady", 0, END), unit=UNIT)
@@ -109,6 +193,7 @@ def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
         "spans": spans,
         "driver_intervals": table(driver).assign(depth=0),
         "compiler_activity": table(compiler),
+        "completions": completions(own, reports),
     }
     known = known_of(**tables)
     loaded, gaps = known["loaded"], known["gaps"]
@@ -120,7 +205,10 @@ def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
     assert (ends > starts).all()
     assert (starts[1:] >= ends[:-1]).all()
     around = {"others": others, "driver": driver, "compiler": compiler, "annotated": annotated}
-    expected = {at: cause_at(at, own, around) for at in idle}
+    lives = lives_of(own, reports)
+    commits_known = any(life.committed is not None for life in lives)
+    judge = Judge(own, lives, around, commits_known)
+    expected = {at: judge.cause(at) for at in idle}
     found = {
         at: str(cause)
         for start, end, cause in zip(starts // UNIT, ends // UNIT, gaps["cause"], strict=True)

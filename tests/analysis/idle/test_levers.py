@@ -8,24 +8,27 @@ import pytest
 from analysed import Golden, table
 from tracekit.analysis.idle.gaps import (
     by_cause,
-    gaps_in,
     gaps_of,
+    gaps_of_waits,
+    host_time_without_wait,
     idle_time,
     loaded_time,
     longest_gaps,
 )
 from tracekit.analysis.idle.levers import Habits, advice, lever
-from tracekit.analysis.idle.pieces import CAUSES, Cause, State
+from tracekit.analysis.idle.pieces import CAUSES, Cause
 from tracekit.analysis.idle.samples import host_words, other_thread, sampled
 from tracekit.analysis.rule import Evidence
 
 GAPS = table(
-    "start duration gap state cause during",
-    (0, 60, 0, "after-wait", "after-wait", "admit"),
-    (60, 40, 0, "after-wait", "driver", "driver"),
-    (200, 500, 1, "queued", "late-start", ""),
-    (700, 50, 1, "queued", "other-process", "admit"),
-    (900, 30, 2, "unknown", "unattributed", "retire"),
+    "start duration gap party cause waited during",
+    (0, 60, 0, "way-back", "way-back", "yes", "admit"),
+    (60, 40, 0, "way-there", "driver", "yes", "driver"),
+    (200, 500, 1, "way-there", "late-start", "unknown", ""),
+    (700, 50, 1, "way-there", "other-process", "unknown", "admit"),
+    (900, 30, 2, "unknown", "unattributed", "unknown", "retire"),
+    (950, 20, 3, "host", "encoding", "no", "encoding"),
+    (970, 10, 3, "way-there", "start-latency", "no", ""),
     unit=1,
 )
 
@@ -35,14 +38,17 @@ def test_every_cause_has_a_sum_and_all_sums_are_the_idle_time() -> None:
     assert list(sums) == list(Cause) == list(CAUSES)
     assert sums[Cause.LATE_START] == 500
     assert sums[Cause.COMPILE] == 0
-    assert sum(sums.values()) == idle_time(GAPS) == 680
+    assert sum(sums.values()) == idle_time(GAPS) == 710
 
 
-def test_gaps_are_chosen_by_cause_or_by_the_way_they_came_about() -> None:
+def test_gaps_are_chosen_by_cause_or_by_the_wait_before_them() -> None:
     late = gaps_of(GAPS, Cause.LATE_START)
     assert (late.starts.tolist(), late.ends.tolist(), late.lost.tolist()) == ([200], [750], [500])
-    waited = gaps_in(GAPS, State.AFTER_WAIT)
+    waited = gaps_of_waits(GAPS, "yes")
     assert (waited.starts.tolist(), waited.ends.tolist(), waited.time) == ([0], [100], 100)
+    assert gaps_of_waits(GAPS, "unknown").count == 0  # no turn of the host is in them
+    went_on = host_time_without_wait(GAPS)
+    assert (went_on.starts.tolist(), went_on.ends.tolist(), went_on.time) == ([950], [980], 20)
     none = gaps_of(GAPS, Cause.WIRING)
     assert (none.count, none.time, none.median) == (0, 0, 0.0)
     assert loaded_time(pd.DataFrame({"start": [0, 9], "duration": [5, 6]})) == 11
@@ -51,15 +57,16 @@ def test_gaps_are_chosen_by_cause_or_by_the_way_they_came_about() -> None:
 def test_the_longest_gaps_are_shown_whole_with_their_causes() -> None:
     assert longest_gaps(GAPS) == (
         Evidence("gpu_intervals", 200, 750, "late start"),
-        Evidence("gpu_intervals", 0, 100, "after a wait 60.0 %, driver 40.0 %"),
+        Evidence("gpu_intervals", 0, 100, "way back 60.0 %, driver 40.0 %"),
         Evidence("gpu_intervals", 900, 930, "unattributed"),
+        Evidence("gpu_intervals", 950, 980, "host encoding 66.7 %, start latency 33.3 %"),
     )
 
 
 def test_advice_is_on_two_causes_that_took_most_and_a_tenth_at_least() -> None:
-    shares = {Cause.DRIVER: 100, Cause.BETWEEN_BUFFERS: 700, Cause.HOST_LATE: 200}
+    shares = {Cause.DRIVER: 100, Cause.BETWEEN_BUFFERS: 700, Cause.OTHER_DEVICE: 200}
     words = advice(shares, Habits())
-    assert words.index("MLX_MAX_OPS_PER_BUFFER") < words.index("does not say what the host did")
+    assert words.index("MLX_MAX_OPS_PER_BUFFER") < words.index("The devices take turns")
     assert "driver" not in words
     for little, spoken in ((99, False), (100, True)):
         shares = {Cause.DRIVER: little, Cause.BETWEEN_BUFFERS: 1_000 - little}
@@ -67,7 +74,7 @@ def test_advice_is_on_two_causes_that_took_most_and_a_tenth_at_least() -> None:
 
 
 ALL = Habits(1.0, 1.0, sampled=True)
-WAIT, ENCODING, WIRING = Cause.AFTER_WAIT, Cause.ENCODING, Cause.WIRING
+WAIT, ENCODING, WIRING = Cause.HOST, Cause.ENCODING, Cause.WIRING
 
 
 def test_what_is_advised_depends_on_habits(golden: Golden) -> None:
@@ -79,6 +86,7 @@ def test_what_is_advised_depends_on_habits(golden: Golden) -> None:
         (WAIT, {"host_longer": True}),
         *((WIRING, {"lost": lost}) for lost in (True, False, None)),
         *((ENCODING, {"buffers": buffers}) for buffers in (1.5, 1.51, None)),
+        *((Cause.REPORT, {"waits": waits}) for waits in (0.59, 0.6, 1.5, 1.51, None)),
         *((Cause.LATE_START, {"other_stream": other}) for other in (False, True)),
     ):
         said.append(f"{cause}, {habits}: {lever(cause, replace(ALL, **habits))}")

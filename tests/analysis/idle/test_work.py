@@ -73,13 +73,23 @@ def test_writing_begins_with_the_first_encoder_else_with_the_buffer() -> None:
     assert (ms(shown.starts), ms(shown.ends)) == ([7, 20], [10, 25])
 
 
-def test_all_pieces_of_a_buffer_open_with_its_first_and_complete_with_its_last_report() -> None:
+def test_all_pieces_of_a_buffer_complete_with_its_last_report() -> None:
     intervals = work([(10, 1, 0, 1), (14, 1, 0, 2), (16, 1, 0, 1)])
     life = life_of(intervals, completions=completed((18, 1), (19, 1), (20, 2)))
-    assert ms(life.opened) == [10, 14, 10]
     assert ms(life.completed) == [19, 20, 19]
-    intervals["command_buffer"] = pd.array([None] * 3, dtype="UInt64")
-    assert ms(life_of(intervals).opened) == [10, 14, 16]
+
+
+def test_an_interval_ends_with_the_report_of_its_buffer() -> None:
+    intervals = work([(10, 150, 0, 1), (14, 1, 0, 2), (30, 2, 0, 3)])
+    life = life_of(intervals, completions=completed((12, 1), (20, 2), (25, 3)))
+    assert ms(life.end) == [12, 15, 30]
+
+
+def test_devices_are_numbered_and_one_is_assumed_where_none_is_named() -> None:
+    intervals = work([(10, 1, 0, 1), (14, 1, 0, 2), (16, 1, 0, 3)])
+    assert life_of(intervals).device.tolist() == [0, 0, 0]
+    named_devices = intervals.assign(device=["AMD 1", "AMD 2", "AMD 1"])
+    assert life_of(named_devices).device.tolist() == [0, 1, 0]
 
 
 def test_ids_that_are_all_alike_are_replaced_by_the_order_of_the_commits() -> None:
@@ -91,7 +101,7 @@ def test_ids_that_are_all_alike_are_replaced_by_the_order_of_the_commits() -> No
     )
     assert life.buffer.tolist() == [0, 0, 1]
     assert (ms(life.submitted), ms(life.begun)) == ([2, 2, 13], [1, 1, 12])
-    assert (ms(life.completed), ms(life.opened)) == ([16, 16, 22], [10, 10, 20])
+    assert ms(life.completed) == [16, 16, 22]
     # Completions have no process: with those of others among them, none can be told apart.
     life = life_of(
         work([(10, 1, 2, 7), (20, 1, 3, 7)]),
@@ -104,7 +114,7 @@ def test_ids_that_are_all_alike_are_replaced_by_the_order_of_the_commits() -> No
 def test_on_a_cpu_work_begins_when_it_is_handed_over_and_its_end_is_known() -> None:
     intervals = work([(20, 1, None, 0), (5, 2, None, 0), (3, 1, None, 0)], clock="host")
     life = life_of(intervals, submissions=rows((5, 6, 0), (18, 3, 0)))
-    assert ms(life.start) == ms(life.submitted) == ms(life.opened) == [3, 5, 20]
+    assert ms(life.start) == ms(life.submitted) == [3, 5, 20]
     assert ms(life.end) == ms(life.completed) == [4, 7, 21]
     assert ms(life.begun) == [None, 5, 18]
     for calls in (rows((0, 1, 0)).iloc[:0], None):

@@ -59,7 +59,7 @@ def noisy(spread: float, number: int = 400, seed: int = 5) -> list[int]:
 def test_what_spikes_take_beyond_their_neighbours_is_the_saving(golden: Golden) -> None:
     # The cause stands at each spike, and compiles are not saved twice.
     compiled = table("start duration", (305, 30), target=True)
-    beside = happenings(None, compiled, None, None, None, None, None)
+    beside = happenings(None, compiled, None, None, None, None, None, None)
     golden(*spikes(with_spikes(30, 60)), *spikes(with_spikes(30, 60), beside))
 
 
@@ -98,7 +98,7 @@ def test_two_speeds_are_found_and_what_the_slow_one_costs(golden: Golden) -> Non
     logged = pd.DataFrame({"start": slow, "duration": 3 * MS, "name": "log"})
     compiled = logged.assign(name="compile")
     explained = [
-        happenings(None, None, None, None, None, each, None) for each in (logged, compiled)
+        happenings(None, None, None, None, None, each, None, None) for each in (logged, compiled)
     ]
     golden(*cadence(turns), *(one for beside in explained for one in cadence(turns, beside)))
     # They need not take turns evenly.
@@ -232,9 +232,9 @@ def test_the_load_before_a_loop_and_long_pauses_are_left_out(golden: Golden) -> 
     made.wait()
     made.spend(100_000)
     loaded = notes(waiting(made))
-    # A pause counts from a third of a second on.
+    # A pause counts from a quarter of a second on.
     paused: list[Finding] = []
-    for pause, number in ((250_000, 0), (350_000, 1)):
+    for pause, number in ((240_000, 0), (350_000, 1)):
         made = waiting(Stock())
         made.spend(pause)
         paused += notes(waiting(made))

@@ -64,11 +64,11 @@ def test_one_thing_is_done_at_a_time_in_order_and_causes_cover_just_the_gaps(
 @pytest.mark.parametrize(
     ("changes", "cause"),
     [
-        ({"ahead": 0, "late": 4 * MILLISECOND}, "after-wait"),
-        ({"ahead": 0, "latency": 4 * MILLISECOND}, "late-start"),
+        ({"ahead": 0, "late": 4 * MILLISECOND}, "host"),
+        ({"ahead": 0, "latency": 4 * MILLISECOND}, "start-latency"),
         ({"ahead": 0, "driver": 4 * MILLISECOND}, "driver"),
         ({"ahead": 0, "wiring": 4 * MILLISECOND}, "wiring"),
-        ({"ahead": 0, "completion": 4 * MILLISECOND}, "after-wait"),
+        ({"ahead": 0, "completion": 4 * MILLISECOND}, "way-back"),
         ({"ahead": 0, "compiles": ((5, 60 * MILLISECOND),)}, "compile"),
         ({"rival": Hold(12 * MILLISECOND, 4 * MILLISECOND)}, "other-process"),
         ({"hold": Hold(1, 4 * MILLISECOND)}, "late-start"),

@@ -100,7 +100,7 @@ KINDS = {
     "sleep-while-waiting": Kind("pass", "time.sleep(0.02)", unknown="its process does not do"),
     "work-while-waiting": Kind("pass", "spin(0.01)", most=0.2),
 }  # fmt: skip
-DERIVED = ("idle_ratio", "idle_after_wait", "host_busy", "host_idle_ratio", "kernel_ceiling")
+DERIVED = ("idle_ratio", "idle_host", "host_busy", "host_idle_ratio", "kernel_ceiling")
 
 
 @pytest.mark.processes

@@ -11,8 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.handover import Handover
-from tracekit.analysis.idle.pieces import CAUSES, FEWEST, Cause, State, attributed
+from tracekit.analysis.idle.awaited import awaited_of
+from tracekit.analysis.idle.lives import Lives
+from tracekit.analysis.idle.pieces import CAUSES, FEWEST, Cause, Party, attribute_gaps
 from tracekit.analysis.idle.samples import other_thread
+from tracekit.analysis.idle.waits import Waits, sampled_waits, waits_by_calls, waits_of
 from tracekit.analysis.idle.work import NO_WORK, Surroundings, Work, covered, written
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
 from tracekit.analysis.intervals import FOREVER, IntervalSet, Times
@@ -25,23 +28,24 @@ from tracekit.base import percent
 from tracekit.workload import COMPILE
 
 _DRIVEN = ("driver intervals", "driver events")
-_EMPTY = ("compiles", *_DRIVEN, "begun", "completions")
 # What must have been recorded for a cause's share: its own table and those of what goes first.
 _NEEDS: dict[Cause, tuple[str, ...]] = {
     Cause.BETWEEN_ENCODERS: (),
     Cause.BETWEEN_BUFFERS: (*_DRIVEN, "states"),
+    Cause.START: (*_DRIVEN, "states"),
     Cause.LATE_START: (*_DRIVEN, "states"),
-    Cause.ENCODING: _EMPTY,
-    Cause.AFTER_WAIT: _EMPTY,
-    Cause.HOST_LATE: _EMPTY,
-    Cause.COMPILE: ("compiles",),
-    Cause.WIRING: ("compiles", "driver events"),
-    Cause.DRIVER: ("compiles", *_DRIVEN),
+    Cause.DRIVER: _DRIVEN,
+    Cause.WIRING: ("driver events",),
     Cause.OTHER_PROCESS: _DRIVEN,
     Cause.POWERING_UP: (*_DRIVEN, "states"),
+    Cause.REPORT: ("completions",),
+    Cause.OTHER_DEVICE: (),
+    Cause.COMPILE: ("compiles",),
+    Cause.ENCODING: ("compiles", *_DRIVEN, "encoding", "completions"),
+    Cause.HOST: ("compiles", *_DRIVEN, "encoding", "completions"),
     Cause.UNATTRIBUTED: (),
 }
-_OF_THE_HOST = (Cause.ENCODING, Cause.AFTER_WAIT, Cause.HOST_LATE)
+_OF_THE_HOST = (Cause.ENCODING, Cause.HOST)
 _MISSING = {
     "compiles": "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
     f"did the workload report spans “{COMPILE}”.",
@@ -50,7 +54,7 @@ _MISSING = {
     "wired, were not recorded.",
     "completions": "no completion of a command buffer of the target "
     "(metal-command-buffer-completed) was recorded.",
-    "begun": "neither encoders (metal-application-encoders-list) nor submissions of command "
+    "encoding": "neither encoders (metal-application-encoders-list) nor submissions of command "
     "buffers (metal-application-command-buffer-submissions), which show when the host encoded, "
     "were recorded.",
     "states": "no performance state of the GPU (gpu-performance-state-intervals) was recorded.",
@@ -84,7 +88,7 @@ def causes_table(
         "driver intervals": driver_intervals is None or not driver_intervals["target"].any(),
         "driver events": driver_events is None,
         "completions": completions is None or not completions["command_buffer"].isin(buffers).any(),
-        "begun": written(encoders, submissions).starts.size == 0,
+        "encoding": written(encoders, submissions).starts.size == 0,
         "states": gpu_performance_states is None or gpu_performance_states.empty,
     }
     reasons = {
@@ -166,9 +170,10 @@ def loaded_table(
 
 def gaps_table(
     loaded: pd.DataFrame,
-    device: Device,
     handover: Handover,
     life: Work,
+    timeline: pd.DataFrame,
+    waits: Waits,
     around: Surroundings,
     submissions: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
@@ -176,23 +181,84 @@ def gaps_table(
 ) -> pd.DataFrame:
     """Return the table `gaps`: pieces of the loaded time in which no work of the target ran.
 
-    A gap, however short, is cut into pieces so that each has one cause; the pieces of a gap are
-    disjoint and cover it. Columns: `start`, `duration` (ns), `gap` (the number of the gap),
-    `state` (how the gap came about, see `State`), `cause` (see `Cause`), `during` (what the host
-    did meanwhile: encoding, driver, wiring memory, compiler, or the name of a span of the
-    workload; "" where nothing is known).
+    A gap, however short, is cut into pieces so that each has one party and one cause; the pieces
+    of a gap are disjoint and cover it. Columns: `start`, `duration` (ns), `gap` (the number of the
+    gap), `device` (the number of the device; each of several has gaps of its own), `party` (who
+    held the device up, see `Party`), `cause` (see `Cause`), `waited` (whether the thread that
+    commits next waited for a report: yes, no, unknown, none where there was none), `during` (what
+    the host did meanwhile: encoding, driver, wiring memory, compiler, or the name of a span of the
+    workload; "" where nothing is known). Where `waited` is unknown, a way back and work on another
+    device may be the host's time.
     """
-    idle, number = _gaps(device.own, loaded), 0 if iterations is None else len(iterations)
+    number = 0 if iterations is None else len(iterations)
+    usual = max(FEWEST, _OFTEN * number)
     if cpu_profile is not None and len(cpu_profile):
-        found = attributed(idle, life, around, FOREVER)
-        if other_thread(found, cpu_profile, submissions):
-            return found
-    return attributed(idle, life, around, max(FEWEST, _OFTEN * number))
+        alone = _gaps_by_device(loaded, life, timeline, waits, around, FOREVER)
+        if other_thread(alone, cpu_profile, submissions):
+            return alone
+    return _gaps_by_device(loaded, life, timeline, waits, around, usual)
 
 
-def _gaps(own: pd.DataFrame, loaded: pd.DataFrame) -> IntervalSet:
-    """Return the parts of the loaded time that no interval covers."""
-    load, ran = covered(loaded), covered(own)
+def _gaps_by_device(
+    loaded: pd.DataFrame,
+    life: Work,
+    timeline: pd.DataFrame,
+    waits: Waits,
+    around: Surroundings,
+    many: float,
+) -> pd.DataFrame:
+    devices = np.unique(life.device)
+    awaited = awaited_of(timeline, waits)
+    target = Lives.of(timeline)
+    tables: list[pd.DataFrame] = []
+    for device in devices.tolist():
+        there = (timeline["device"] == device).to_numpy()
+        pieces = attribute_gaps(
+            _idle(_ran(life, life.device == device), loaded),
+            Lives.of(timeline[there]),
+            awaited.of(there),
+            around,
+            target,
+            many,
+        )
+        before = sum(int(table["gap"].max()) + 1 for table in tables if len(table))
+        number = np.full(len(pieces), devices.searchsorted(device), np.int16)
+        numbered = pd.Categorical.from_codes(number, pd.Index(devices))
+        tables.append(pieces.assign(gap=pieces["gap"] + before, device=numbered))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _ran(life: Work, chosen: NDArray[np.bool_]) -> IntervalSet:
+    return IntervalSet.of(life.start[chosen], life.end[chosen])
+
+
+def waits_table(
+    timeline: pd.DataFrame,
+    device: Device,
+    iterations: pd.DataFrame | None,
+    around: Surroundings,
+    encoders: pd.DataFrame | None,
+    cpu_profile: pd.DataFrame | None,
+) -> Waits:
+    """Return for each row of the table `timeline` which report before it its thread waited for.
+
+    Where a CPU did the work, the workload's own calls tell.
+    """
+    if device.on_the_host:
+        return waits_by_calls(timeline)
+    wiring = around.wiring.without(Lives.of(timeline).on_the_way_there)
+    encoding: dict[int, IntervalSet] = {}
+    if encoders is not None and "tid" in encoders:
+        own = encoders[encoders["target"]]
+        tids = own["tid"].dropna().unique().tolist()
+        encoding = {tid: covered(own[own["tid"] == tid]) for tid in tids}
+    by_samples = sampled_waits(timeline, cpu_profile)
+    return waits_of(timeline, iterations, wiring, by_samples, encoding)
+
+
+def _idle(ran: IntervalSet, loaded: pd.DataFrame) -> IntervalSet:
+    """Return the parts of the loaded time in which nothing ran."""
+    load = covered(loaded)
     first, last = int(load.starts[0]), int(load.ends[-1])
     absent = between(load.starts, load.ends, first, last)
     starts = np.concatenate((ran.starts, absent[0]))
@@ -205,9 +271,14 @@ _SHOWN = 20
 _NAMED = 0.2  # share of a gap from which a second cause is named
 
 
+def devices_of(gaps: pd.DataFrame) -> int:
+    """Return the number of devices that the gaps are of; one where the table does not tell."""
+    return max(1, len(gaps["device"].cat.categories)) if "device" in gaps else 1
+
+
 def idle_time(gaps: pd.DataFrame) -> int:
-    """Return all idle time, in ns."""
-    return int(gaps["duration"].sum())
+    """Return the idle time of a device, the mean over all devices, in ns."""
+    return round(int(gaps["duration"].sum()) / devices_of(gaps))
 
 
 def loaded_time(loaded: pd.DataFrame) -> int:
@@ -216,12 +287,16 @@ def loaded_time(loaded: pd.DataFrame) -> int:
 
 
 def by_cause(gaps: pd.DataFrame) -> dict[Cause, int]:
-    """Return the idle time of each cause, in ns, of those without any too; the sum is all of it."""
+    """Return the idle time of each cause, in ns, of those without any too; the sum is all of it.
+
+    Of several devices it is the mean.
+    """
     named = gaps["cause"].astype("category").cat
     names = [str(name) for name in named.categories]
     sums = np.bincount(named.codes, weights=gaps["duration"], minlength=len(names))
     by_name = dict(zip(names, sums.tolist(), strict=True))
-    return {cause: round(by_name.get(str(cause), 0)) for cause in Cause}
+    devices = devices_of(gaps)
+    return {cause: round(by_name.get(str(cause), 0) / devices) for cause in Cause}
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +309,7 @@ class Gaps:
     starts: Times
     ends: Times
     lost: Times
+    devices: int = 1
 
     @property
     def count(self) -> int:
@@ -242,8 +318,8 @@ class Gaps:
 
     @property
     def time(self) -> int:
-        """What is lost in all of them."""
-        return int(self.lost.sum())
+        """What is lost in all of them, on one device; the mean over all devices."""
+        return round(int(self.lost.sum()) / self.devices)
 
     @property
     def median(self) -> float:
@@ -257,14 +333,43 @@ def gaps_of(gaps: pd.DataFrame, *causes: Cause) -> Gaps:
     chosen = gaps["cause"].isin([str(cause) for cause in causes]).to_numpy()
     lengths = np.where(chosen, gaps["duration"].to_numpy(dtype=np.int64), 0)
     lost = np.add.reduceat(lengths, first) if first.size else lengths
-    return Gaps(starts[lost > 0], ends[lost > 0], lost[lost > 0])
+    return Gaps(starts[lost > 0], ends[lost > 0], lost[lost > 0], devices_of(gaps))
 
 
-def gaps_in(gaps: pd.DataFrame, state: State) -> Gaps:
-    """Return the gaps that came about in one way; all of each is lost."""
+def by_party(gaps: pd.DataFrame, loaded: pd.DataFrame, loop: Loop) -> dict[Party, int]:
+    """Return the time of the loop that each party holds, in ns; the sum is all of the loop.
+
+    Of several devices it is the mean.
+    """
+    sums = gaps.groupby("party", observed=True)["duration"].sum()
+    devices = devices_of(gaps)
+    held = {party: round(int(sums.get(str(party), 0)) / devices) for party in Party}
+    load = loaded_time(loaded)
+    held[Party.WORKS] = load - sum(held.values())
+    held[Party.PAUSE] = loop.length - load
+    return held
+
+
+def gaps_of_waits(gaps: pd.DataFrame, *waited: str) -> Gaps:
+    """Return the gaps whose host waited ("yes"), did not ("no"), or may have ("unknown").
+
+    Only gaps with time on the way back, or in the host's time, count; all of each is lost.
+    """
     starts, ends, first = _whole(gaps)
-    chosen = (gaps["state"] == str(state)).to_numpy()[first]
-    return Gaps(starts[chosen], ends[chosen], (ends - starts)[chosen])
+    parties = [str(Party.WAY_BACK), str(Party.HOST)]
+    turn = gaps["party"].isin(parties).to_numpy()
+    of_host = np.add.reduceat(turn.astype(np.int64), first) > 0 if first.size else turn
+    chosen = gaps["waited"].isin(waited).to_numpy()[first] & of_host
+    return Gaps(starts[chosen], ends[chosen], (ends - starts)[chosen], devices_of(gaps))
+
+
+def host_time_without_wait(gaps: pd.DataFrame) -> Gaps:
+    """Return the gaps in which the host had not waited; what it took of each is lost."""
+    starts, ends, first = _whole(gaps)
+    of_host = (gaps["party"] == str(Party.HOST)).to_numpy() & (gaps["waited"] == "no").to_numpy()
+    lengths = np.where(of_host, gaps["duration"].to_numpy(dtype=np.int64), 0)
+    lost = np.add.reduceat(lengths, first) if first.size else lengths
+    return Gaps(starts[lost > 0], ends[lost > 0], lost[lost > 0], devices_of(gaps))
 
 
 def _whole(gaps: pd.DataFrame) -> tuple[Times, Times, NDArray[np.intp]]:
@@ -284,8 +389,11 @@ def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:
 
 
 def _evidence(pieces: pd.DataFrame) -> Evidence:
-    start, length = int(pieces["start"].iloc[0]), idle_time(pieces)
-    return Evidence("gpu_intervals", start, start + length, _words(by_cause(pieces), length))
+    start = int(pieces["start"].iloc[0])
+    length = int(pieces["duration"].sum())
+    sums = pieces.groupby("cause", observed=True)["duration"].sum()
+    shares = {cause: int(sums.get(str(cause), 0)) for cause in Cause}
+    return Evidence("gpu_intervals", start, start + length, _words(shares, length))
 
 
 def _words(shares: dict[Cause, int], length: int) -> str:

@@ -7,6 +7,7 @@ from tracekit.analysis.idle.pieces import Cause
 
 MANY_WAITS = 1.5
 """From so many waits an iteration on a program reads back within its iterations."""
+_NO_WAIT = 0.05
 RARE = 0.6
 """Fewer waits than this an iteration are no habit of each of them."""
 _MATTERS = 0.1  # share of the idle time from which a cause is spoken of
@@ -17,10 +18,11 @@ _MOST = 2  # causes: who updates these records again
 class Habits:
     """How the loop hands its work over; None where that is not known.
 
-    An iteration waits so many times for all of its work (`waits`), and commits so many `buffers`
-    for each wait. The host may take longer for it than the device (`host_longer`), memory that is
-    wired in it may be `lost` (see `Wired.lost`), another thread may work while committed work
-    waits (`other_stream`). What the host does `meanwhile` is a sentence, if it was `sampled`.
+    An iteration drains the queue so many times without the host being known to have gone on
+    (`waits`), and commits so many `buffers` for each of these. The host may take longer for it
+    than the device (`host_longer`), memory that is wired in it may be `lost` (see `Wired.lost`),
+    another thread may work while committed work waits (`other_stream`). What the host does
+    `meanwhile` is a sentence, if it was `sampled`.
     """
 
     waits: float | None = None
@@ -32,6 +34,12 @@ class Habits:
     meanwhile: str = ""
 
 
+ROUND_TRIP = (
+    "Make fewer round trips: put the work of several iterations into one command buffer and wait "
+    "once for all of it; k iterations a wait save (k - 1)/k of the way there and back. Where an "
+    "iteration does not need the last one's result, keep the next command buffer committed "
+    "meanwhile; where it does, keep the result on the device and read it later."
+)
 ONE_WAIT = (
     "Submit the next iteration before you wait for this one, so that host and device work at the "
     "same time: mx.async_eval in MLX, a second command buffer in flight in a program of your own. "
@@ -93,6 +101,11 @@ HOT_ALLOCATIONS = (
     "cache of buffers fits them. Do not clear that cache in the loop, and let its limit "
     "(mx.set_cache_limit) be larger than what a step frees."
 )
+_HOST = (
+    "Nothing was handed over, and the recording does not say what the host did: look at the "
+    "longest gaps beside samples of its threads, read results an iteration later or every few "
+    "iterations, and keep data loading, tokenizing and logging out of the loop."
+)
 _ENCODING = (
     "The host encodes for longer than the device runs: give it fewer operations. Compile the step "
     "(mx.compile in MLX), which fuses element-wise operations and builds the graph once, make "
@@ -107,10 +120,9 @@ _ADVICE = {
     Cause.BETWEEN_ENCODERS: BETWEEN_ENCODERS,
     Cause.BETWEEN_BUFFERS: BETWEEN_BUFFERS,
     Cause.LATE_START: LATE_START,
-    Cause.HOST_LATE: (
-        "Nothing was handed over, and the recording does not say what the host did: look at the "
-        "longest gaps beside samples of its threads, read results an iteration later or every few "
-        "iterations, and keep data loading, tokenizing and logging out of the loop."
+    Cause.OTHER_DEVICE: (
+        "The devices take turns: give each device work that does not need the other's result, or "
+        "split the work so that both run at the same time."
     ),
     Cause.COMPILE: (
         "A pipeline was compiled: see pipeline-churn, and make every pipeline before the loop."
@@ -135,8 +147,12 @@ _ADVICE = {
 
 def lever(cause: Cause, habits: Habits) -> str:
     """Return what to do about a cause of idle time."""
-    if cause is Cause.AFTER_WAIT:
-        return _after_wait(habits)
+    if cause in {Cause.START, Cause.REPORT}:
+        return _round_trips(habits)
+    if cause is Cause.HOST:
+        return (
+            _HOST if habits.waits is not None and habits.waits < _NO_WAIT else _after_wait(habits)
+        )
     if cause is Cause.ENCODING:
         return (
             _ENCODING if habits.buffers is None or habits.buffers > MANY_WAITS else _COMMIT_EARLIER
@@ -147,6 +163,13 @@ def lever(cause: Cause, habits: Habits) -> str:
         either = f"{LOST_RESIDENCY} If the loop allocates as much as it wires: {HOT_ALLOCATIONS}"
         return {True: LOST_RESIDENCY, False: HOT_ALLOCATIONS, None: either}[habits.lost]
     return _ADVICE[cause]
+
+
+def _round_trips(habits: Habits) -> str:
+    waits = habits.waits
+    if waits is not None and _NO_WAIT <= waits < RARE:
+        return PERIODIC
+    return SEVERAL_WAITS if waits is not None and waits > MANY_WAITS else ROUND_TRIP
 
 
 def _after_wait(habits: Habits) -> str:
@@ -164,4 +187,5 @@ def advice(shares: Mapping[Cause, int], habits: Habits) -> str:
     """Return what to do about the one or two causes that matter, the one that took most first."""
     least = _MATTERS * sum(shares.values())
     ranked = sorted(shares, key=lambda cause: -shares[cause])
-    return " ".join(lever(cause, habits) for cause in ranked[:_MOST] if shares[cause] >= least)
+    levers = [lever(cause, habits) for cause in ranked[:_MOST] if shares[cause] >= least]
+    return " ".join(dict.fromkeys(levers))

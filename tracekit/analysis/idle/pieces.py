@@ -1,32 +1,29 @@
-"""Every gap of the target, cut into pieces with one cause each.
+"""Every gap of a device, cut into pieces with one party and one cause each.
 
-How a gap came about is its *state*, decided by the work that ends it:
+The *party* is who held the device up. A moment belongs to the first of these that holds:
 
-- *inside*: the device had begun that work's command buffer already. The pause lies between two
-  encoders of one command buffer.
-- *queued*: its command buffer was committed before the gap began. The device did not run what it
-  had: a boundary between command buffers.
-- *encoding*: nothing was queued, and the host had begun to encode that work before all earlier work
-  was reported complete: it was encoding all along.
-- *after-wait*: the host began to encode only when everything had been reported complete, and was
-  not wiring memory at that moment: it had waited.
-- *empty*: nothing was queued, and nothing more is known, or memory was being wired when all was
-  reported; or no work follows.
-- *dark*: its command buffer was committed before the gap began, and for most of the gap the device
-  was off and had to power up.
-- *unknown*: the recording says neither when that work was committed nor when it was encoded.
+- *within-buffer*: the device had begun a command buffer and not ended it. The pause lies between
+  two encoders.
+- *way-there*: a command buffer was committed and not started.
+- *way-back*: the thread that commits next waited for the report of a command buffer, which had
+  ended and was not yet reported complete. Where the thread is known not to have waited for it, the
+  time is the host's; where that is not known, so it is while the host encodes.
+- *other-device*: the command buffer whose report that thread waited for was on another device.
+  Before it began there, the time is on the way there; before it was committed, it belongs to what
+  that commit waited for. What another thread gives to another device holds nothing up.
+- *compile*: a pipeline was compiled.
+- *host*: everything that had been committed was reported complete. It is the host's turn.
+- *unknown*: the recording tells neither when the next work was committed, nor when the last was
+  reported.
 
-Within a gap, time goes to what is seen to hold work up, and the rest to the state:
+The *cause* says more, where more was recorded:
 
-- While work was queued: the driver was still preparing it or wired memory, another process ran on
-  the target's channel, or the device was powered up. If none of these, a *late start* where that
-  rest is longer than `LATE` in its gap and stands out of the others, else a *boundary between
-  command buffers*. Where a loop has many boundaries and most of them are as long, none stands out.
-- While nothing was queued: a pipeline was compiled, memory was wired, the driver worked, or the
-  workload says that it read back.
-- Where the queue had been empty, the time from the commit to the start belongs to whatever kept it
-  empty: with work in the queue it would have passed unseen. Only if it is over 200 µs and over half
-  of the gap, it is taken for time while work was queued.
+- On the way there: memory was wired, the driver prepared that command buffer, another process ran
+  on the target's channel, or the device was powered up. The rest is the *start* of work on a device
+  that had run dry, or a *boundary between command buffers*, where the next one had been committed
+  for longer than a start takes. It is a *late start* where it is longer than `LATE` in its gap and
+  stands out of the others.
+- In the host's time: it wired memory, the driver worked, or the host encoded.
 """
 
 from dataclasses import dataclass
@@ -36,28 +33,32 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.idle.work import Flags, Surroundings, Work
+from tracekit.analysis.idle.awaited import Awaited
+from tracekit.analysis.idle.lives import Lives
+from tracekit.analysis.idle.slopes import Wait
+from tracekit.analysis.idle.work import Flags, Surroundings
 from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, distinct
 
 LATE = 100_000
 """Queued work that waits longer than this on a device that nobody uses starts late; ns."""
 FEWEST = 8
 """Fewer boundaries than this are no habit of a loop."""
-_LONG = 200_000
 _USUAL = 0.4  # the quantile of boundaries that counts as their usual length
 _LONGEST = 300_000  # ns: no boundary was ever reported to be that long
 _STANDS_OUT = 3.0  # times that length
 
 
-class State(StrEnum):
-    """How a gap came about; see the module."""
+class Party(StrEnum):
+    """Who held the device up; see the module. `WORKS` and `PAUSE` are no idle time."""
 
-    INSIDE = "inside"
-    QUEUED = "queued"
-    ENCODING = "encoding"
-    AFTER_WAIT = "after-wait"
-    EMPTY = "empty"
-    DARK = "dark"
+    WORKS = "works"
+    WITHIN_BUFFER = "within-buffer"
+    WAY_THERE = "way-there"
+    WAY_BACK = "way-back"
+    OTHER_DEVICE = "other-device"
+    COMPILE = "compile"
+    PAUSE = "pause"
+    HOST = "host"
     UNKNOWN = "unknown"
 
 
@@ -66,55 +67,63 @@ class Cause(StrEnum):
 
     BETWEEN_ENCODERS = "between-encoders"
     BETWEEN_BUFFERS = "between-buffers"
+    START = "start-latency"
     LATE_START = "late-start"
-    ENCODING = "encoding"
-    AFTER_WAIT = "after-wait"
-    HOST_LATE = "host-late"
-    COMPILE = "compile"
-    WIRING = "wiring"
     DRIVER = "driver"
+    WIRING = "wiring"
     OTHER_PROCESS = "other-process"
     POWERING_UP = "powering-up"
+    REPORT = "way-back"
+    OTHER_DEVICE = "other-device"
+    COMPILE = "compile"
+    ENCODING = "encoding"
+    HOST = "host"
     UNATTRIBUTED = "unattributed"
 
+
+PARTIES: dict[Party, str] = {
+    Party.WORKS: "device at work",
+    Party.WITHIN_BUFFER: "within a command buffer",
+    Party.WAY_THERE: "on the way to the device",
+    Party.WAY_BACK: "on the way back to the host",
+    Party.OTHER_DEVICE: "while another device worked",
+    Party.COMPILE: "during a compilation",
+    Party.PAUSE: "in a pause",
+    Party.HOST: "in the host's time",
+    Party.UNKNOWN: "where nothing tells when work was committed or reported",
+}
+"""Each party as a sentence names it, behind "idle"."""
 
 CAUSES: dict[Cause, str] = {
     Cause.BETWEEN_ENCODERS: "between encoders",
     Cause.BETWEEN_BUFFERS: "between command buffers",
+    Cause.START: "start latency",
     Cause.LATE_START: "late start",
-    Cause.ENCODING: "host encoding",
-    Cause.AFTER_WAIT: "after a wait",
-    Cause.HOST_LATE: "host late",
-    Cause.COMPILE: "compile",
-    Cause.WIRING: "wiring memory",
     Cause.DRIVER: "driver",
+    Cause.WIRING: "wiring memory",
     Cause.OTHER_PROCESS: "other process",
     Cause.POWERING_UP: "powering up",
+    Cause.REPORT: "way back",
+    Cause.OTHER_DEVICE: "other device",
+    Cause.COMPILE: "compile",
+    Cause.ENCODING: "host encoding",
+    Cause.HOST: "host",
     Cause.UNATTRIBUTED: "unattributed",
 }
 """Each cause as a sentence names it, in the order in which they are listed."""
 
-STATES: dict[State, str] = {
-    State.INSIDE: "inside of a command buffer",
-    State.QUEUED: "with the next command buffer committed",
-    State.ENCODING: "while the host was still encoding",
-    State.AFTER_WAIT: "after the host had waited for all of its work",
-    State.EMPTY: "with nothing committed, and no wait seen",
-    State.DARK: "with the next command buffer committed, and the GPU off",
-    State.UNKNOWN: "where nothing tells when work was committed",
+_REST: dict[Party, Cause] = {
+    Party.WORKS: Cause.UNATTRIBUTED,
+    Party.WITHIN_BUFFER: Cause.BETWEEN_ENCODERS,
+    Party.WAY_THERE: Cause.BETWEEN_BUFFERS,
+    Party.WAY_BACK: Cause.REPORT,
+    Party.OTHER_DEVICE: Cause.OTHER_DEVICE,
+    Party.COMPILE: Cause.COMPILE,
+    Party.PAUSE: Cause.UNATTRIBUTED,
+    Party.HOST: Cause.HOST,
+    Party.UNKNOWN: Cause.UNATTRIBUTED,
 }
-"""How a gap came about, as it stands behind "idle"."""
-
-_REST: dict[State, Cause] = {
-    State.INSIDE: Cause.BETWEEN_ENCODERS,
-    State.QUEUED: Cause.BETWEEN_BUFFERS,
-    State.ENCODING: Cause.ENCODING,
-    State.AFTER_WAIT: Cause.AFTER_WAIT,
-    State.EMPTY: Cause.HOST_LATE,
-    State.DARK: Cause.POWERING_UP,
-    State.UNKNOWN: Cause.UNATTRIBUTED,
-}
-"""The cause of what nothing seen explains, by the gap's state."""
+"""The cause of the time that nothing explains further, by its party."""
 
 Codes = NDArray[np.int16]
 
@@ -131,7 +140,7 @@ class Cut:
     gap: NDArray[np.int64]
 
 
-def cut(gaps: IntervalSet, bounds: Times) -> Cut:
+def cut_at(gaps: IntervalSet, bounds: Times) -> Cut:
     """Cut the gaps at those of the moments that lie inside one of them."""
     start = distinct(np.concatenate((gaps.starts, bounds[gaps.contains(bounds)])))
     gap = np.searchsorted(gaps.starts, start, side="right") - 1
@@ -139,33 +148,173 @@ def cut(gaps: IntervalSet, bounds: Times) -> Cut:
     return Cut(start, end, gap)
 
 
-def attributed(
-    gaps: IntervalSet, work: Work, around: Surroundings, many: float = FEWEST
+def attribute_gaps(
+    gaps: IntervalSet,
+    lives: Lives,
+    awaited: Awaited,
+    around: Surroundings,
+    target: Lives,
+    many: float = FEWEST,
 ) -> pd.DataFrame:
-    """Return the pieces of the gaps, each with its cause and with what is known of it.
+    """Return the pieces of a device's gaps, each with its party, its cause, and what is known.
 
-    `many` is the number of boundaries from which they are a habit of the loop, not an event in it.
+    `lives` are the command buffers on this device, `awaited` what the commit of each waited for,
+    `target` are those on all devices. `many` is the number of boundaries from which they are a
+    habit of the loop.
     """
-    state, committed = ways(gaps, work, around.wiring)
-    pieces = cut(gaps, np.concatenate((committed, around.bounds)))
-    state, committed = state[pieces.gap], committed[pieces.gap]
-    ends = gaps.ends[pieces.gap]
-    inside, after = state == _code(State.INSIDE), pieces.start >= committed
-    # The way from the commit to the start counts for what had kept the queue empty, as a rule.
-    way_to_start = ends - committed
-    long = (way_to_start > _LONG) & (2 * way_to_start > ends - gaps.starts[pieces.gap])
-    long |= state == _code(State.QUEUED)
-    queued, empty = after & long & ~inside, ~after & ~inside
-    cause = np.select(
+    follows = _followers(gaps, lives)
+    pieces = cut_at(gaps, np.concatenate((lives.bounds, around.bounds, awaited.bounds)))
+    party = _parties(pieces, lives, awaited, around, target, follows)
+    cause = _causes(pieces, party, lives, around, follows)
+    cause = _starts(pieces, cause, lives, gaps, follows, many)
+    during, names = _during(pieces.start, around)
+    waited = _waited(gaps, follows, awaited)[pieces.gap]
+    codes = {"party": party, "cause": cause, "waited": waited, "during": during}
+    texts = {
+        "party": list(map(str, Party)),
+        "cause": list(map(str, Cause)),
+        "waited": [wait.name.lower() for wait in Wait],
+        "during": names,
+    }
+    return _joined(pieces, codes, texts)
+
+
+def _followers(gaps: IntervalSet, lives: Lives) -> NDArray[np.intp]:
+    """Return the place of the command buffer that the device starts next; the number of all: none.
+
+    It is the one to which the work after the gap belongs, whether it was begun before or not.
+    """
+    return np.searchsorted(lives.started, gaps.ends, side="left")
+
+
+def _parties(
+    pieces: Cut,
+    lives: Lives,
+    awaited: Awaited,
+    around: Surroundings,
+    target: Lives,
+    follows: NDArray[np.intp],
+) -> Codes:
+    at = pieces.start
+    follow = follows[pieces.gap]
+    writing = around.written.contains(at)
+    held = _held(at, follow, awaited, writing)
+    # Behind the last command buffer nothing tells of a thread that goes on.
+    tail = follow == lives.started.size
+    compiling = around.compiling(at)
+    # What the driver does while a command buffer is on its way is for that one.
+    driver = around.driver.contains(at) & ~target.on_the_way_there.contains(at)
+    alone = writing & _begun_last(at, follow, awaited)
+    untold = _uncommitted(lives, follow) & ~alone
+    unseen = ~(around.at_work(at) | driver | compiling)
+    return np.select(
         [
-            around.compiling(pieces.start) & empty,
-            around.wiring.contains(pieces.start) & (queued | empty),
-            around.driver.contains(pieces.start) & empty,
-            around.driving(pieces.start, committed) & queued,
-            around.others.contains(pieces.start) & (after | inside),
-            around.asleep(pieces.start, ends) & queued,
-            around.reading_back(pieces.start) & empty,
-            queued,
+            lives.running.contains(at),
+            lives.on_the_way_there.contains(at),
+            untold & ~driver & ~compiling,
+            held != _code(Party.HOST),
+            tail & lives.on_the_way_back.contains(at),
+            tail & target.running.contains(at),
+            compiling & ~(untold & awaited.several),
+            untold | (unseen & _unreported(lives, at)),
+        ],
+        [
+            _code(Party.WITHIN_BUFFER),
+            _code(Party.WAY_THERE),
+            _code(Party.UNKNOWN),
+            held,
+            _code(Party.WAY_BACK),
+            _code(Party.OTHER_DEVICE),
+            _code(Party.COMPILE),
+            _code(Party.UNKNOWN),
+        ],
+        _code(Party.HOST),
+    )
+
+
+def _waited(gaps: IntervalSet, follows: NDArray[np.intp], awaited: Awaited) -> Codes:
+    """Say for each gap whether the host waited: by its own commit, or the last that did before it.
+
+    A commit counts that came after the device ran dry.
+    """
+    waits, before = (
+        np.append(each, Wait.NONE)[follows] for each in (awaited.waits, awaited.before)
+    )
+    commits = np.append(awaited.lives[0].committed, NEVER)[follows]
+    inside = (waits == Wait.NO) & (commits > gaps.starts)
+    return np.minimum(np.where(inside, before, waits), Wait.YES).astype(np.int16) - Wait.NONE
+
+
+def _held(at: Times, follow: NDArray[np.intp], awaited: Awaited, writing: Flags) -> Codes:
+    """Say where the command buffer was whose report was awaited; with the host where none was.
+
+    Where that is not known it may have been on the way back or on another device, but not while the
+    host is seen to encode.
+    """
+    waits, before = (np.append(each, Wait.NONE)[follow] for each in (awaited.waits, awaited.before))
+    unsure = np.where(waits == Wait.NO, before, waits) == Wait.UNKNOWN
+    begun = np.append(awaited.begun, NEVER)[follow]
+    open_ = ~(unsure & writing & (begun != NEVER) & (at >= begun))
+    held = np.full(at.size, _code(Party.HOST))
+    there = np.where(unsure, _code(Party.OTHER_DEVICE), _code(Party.WAY_THERE))
+    for lives in awaited.lives:
+        committed, started, ended, completed = (
+            np.append(part, NEVER)[follow] for part in lives.parts
+        )
+        open_ &= at < completed
+        handed_over = np.where(committed == NEVER, started, committed)
+        reached = open_ & (at >= handed_over)
+        places = [at >= ended, at >= started]
+        named = np.select(places, [_code(Party.WAY_BACK), _code(Party.OTHER_DEVICE)], there)
+        held = np.where(reached, named, held)
+        open_ &= ~reached
+    return held.astype(np.int16)
+
+
+def _begun_last(at: Times, follow: NDArray[np.intp], awaited: Awaited) -> Flags:
+    """Tell where the next command buffer is the last of all that the host had begun to encode."""
+    own = np.append(awaited.begun, NEVER)[follow]
+    last = np.append(NEVER, awaited.every)[np.searchsorted(awaited.every, at, side="right")]
+    return (own != NEVER) & (own == last)
+
+
+def _uncommitted(lives: Lives, follow: NDArray[np.intp]) -> Flags:
+    """Tell where the commit of the next command buffer is not known, or of all where none is."""
+    none_known = bool((lives.committed == NEVER).all())
+    after = FOREVER if not none_known else NEVER
+    return np.append(lives.committed, after)[follow] == NEVER
+
+
+def _unreported(lives: Lives, at: Times) -> Flags:
+    """Tell where the last command buffer that the device had started has no known report."""
+    behind = np.searchsorted(lives.started, at, side="right")
+    return np.concatenate(([FOREVER], lives.completed))[behind] == NEVER
+
+
+def _causes(
+    pieces: Cut,
+    party: Codes,
+    lives: Lives,
+    around: Surroundings,
+    follows: NDArray[np.intp],
+) -> Codes:
+    at = pieces.start
+    ends = np.append(lives.started, FOREVER)[follows[pieces.gap]]
+    committed = np.append(lives.committed, FOREVER)[follows[pieces.gap]]
+    committed = np.where(committed == NEVER, FOREVER, committed)
+    there = party == _code(Party.WAY_THERE)
+    within = party == _code(Party.WITHIN_BUFFER)
+    unknown = party == _code(Party.UNKNOWN)
+    host = (party == _code(Party.HOST)) | unknown
+    return np.select(
+        [
+            around.compiling(at) & unknown,
+            around.wiring.contains(at) & (there | host),
+            around.driving(at, committed) & there,
+            around.driver.contains(at) & host,
+            around.others.contains(at) & (there | within),
+            around.asleep(at, ends) & there,
+            around.written.contains(at) & host & ~unknown,
         ],
         [
             _code(Cause.COMPILE),
@@ -174,75 +323,41 @@ def attributed(
             _code(Cause.DRIVER),
             _code(Cause.OTHER_PROCESS),
             _code(Cause.POWERING_UP),
-            _code(Cause.AFTER_WAIT),
-            _code(Cause.BETWEEN_BUFFERS),
+            _code(Cause.ENCODING),
         ],
-        _REST_CODES[state],
+        _REST_CODES[party],
     )
-    cause = _late(pieces, cause, queued & (cause == _code(Cause.BETWEEN_BUFFERS)), state, many)
-    state = _dark(pieces, cause, state)
-    during, names = _during(pieces.start, around)
-    codes = {"state": state, "cause": cause, "during": during}
-    texts = {"state": list(map(str, State)), "cause": list(map(str, Cause)), "during": names}
-    return _joined(pieces, codes, texts)
 
 
-def _late(pieces: Cut, cause: Codes, unexplained: Flags, state: Codes, many: float) -> Codes:
-    """Say of queued time that nothing explains whether it is a late start, by its sum in a gap."""
-    lengths = np.where(unexplained, pieces.end - pieces.start, 0)
-    sums = np.bincount(pieces.gap, weights=lengths)
-    behind = state == _code(State.QUEUED)
-    boundaries = sums[np.unique(pieces.gap[behind & unexplained])]
-    usual = float(np.quantile(boundaries, _USUAL)) if boundaries.size >= many else 0.0
-    usual *= usual <= _LONGEST
-    late = (sums > max(LATE, _STANDS_OUT * usual))[pieces.gap] | ~behind
-    return np.where(unexplained & late, _code(Cause.LATE_START), cause)
+def _starts(
+    pieces: Cut,
+    cause: Codes,
+    lives: Lives,
+    gaps: IntervalSet,
+    follows: NDArray[np.intp],
+    many: float,
+) -> Codes:
+    """Tell starts on a dry device, boundaries between command buffers and late starts apart.
 
-
-def _dark(pieces: Cut, cause: Codes, state: Codes) -> Codes:
-    """Say of gaps before queued work whether the device was off for most of them."""
-    lengths = pieces.end - pieces.start
-    off = np.where(cause == _code(Cause.POWERING_UP), lengths, 0)
-    whole, dark = (np.bincount(pieces.gap, weights=each) for each in (lengths, off))
-    mostly = (2 * dark > whole)[pieces.gap] & (state == _code(State.QUEUED))
-    return np.where(mostly, _code(State.DARK), state)
-
-
-def ways(gaps: IntervalSet, work: Work, wiring: IntervalSet) -> tuple[Codes, Times]:
-    """Return how each gap came about, and when the work that ends it was handed over.
-
-    A state is a code of State; the moment is FOREVER where it is not known, or no work follows.
+    All are time on the way there that nothing explains; their sum in a gap decides.
     """
-    behind = np.searchsorted(work.start, gaps.starts, side="left")
-    ended = _so_far(work.end)[behind]
-    reported = _so_far(work.completed)[behind]
-    ahead = np.searchsorted(work.start, gaps.ends, side="left")
-    none_follows = ahead == work.start.size
-    begun = np.append(work.begun, NEVER)[ahead]
-    committed = np.append(work.submitted, FOREVER)[ahead]
-    known = begun != NEVER
-    never_said = bool((work.submitted == NEVER).all())
-    last = np.maximum(ended, reported)
-    state = np.select(
-        [
-            np.append(work.opened, FOREVER)[ahead] < gaps.starts,
-            (committed != NEVER) & (committed <= gaps.starts),
-            (committed == NEVER) & (begun < gaps.starts) & ~none_follows,
-            known & (begun < last),
-            known & (reported != NEVER) & ~wiring.contains(last),
-            none_follows & never_said,
-        ],
-        [
-            _code(State.INSIDE),
-            _code(State.QUEUED),
-            _code(State.UNKNOWN),
-            _code(State.ENCODING),
-            _code(State.AFTER_WAIT),
-            _code(State.UNKNOWN),
-        ],
-        _code(State.EMPTY),
+    unexplained = cause == _code(Cause.BETWEEN_BUFFERS)
+    lengths = np.where(unexplained, pieces.end - pieces.start, 0)
+    sums = np.bincount(pieces.gap, weights=lengths, minlength=gaps.starts.size)
+    committed = np.append(lives.committed, FOREVER)[follows]
+    usual_start = lives.usual_start
+    ahead = gaps.starts - np.where(committed == NEVER, gaps.ends, committed)
+    dry = ahead <= usual_start
+    boundaries = sums[~dry & (sums > 0)]
+    usual = float(np.quantile(boundaries, _USUAL)) if boundaries.size >= many else 0.0
+    if usual > _LONGEST:
+        usual = 0.0
+    expected = np.where(dry, usual_start, usual)
+    late = sums > np.maximum(LATE, _STANDS_OUT * expected)
+    kinds = np.select(
+        [late, dry], [_code(Cause.LATE_START), _code(Cause.START)], _code(Cause.BETWEEN_BUFFERS)
     )
-    return state, np.where(committed == NEVER, FOREVER, committed)
+    return np.where(unexplained, kinds[pieces.gap], cause).astype(np.int16)
 
 
 def _during(at: Times, around: Surroundings) -> tuple[Codes, list[str]]:
@@ -285,13 +400,8 @@ def _joined(pieces: Cut, codes: dict[str, Codes], names: dict[str, list[str]]) -
     )
 
 
-def _so_far(times: Times) -> Times:
-    """Return the latest of the first k times, for each k from 0."""
-    return np.concatenate((np.array([NEVER]), np.maximum.accumulate(times)))
-
-
-def _code(member: State | Cause) -> np.int16:
+def _code(member: Party | Cause) -> np.int16:
     return np.int16(list(type(member)).index(member))
 
 
-_REST_CODES = np.array([_code(_REST[state]) for state in State], np.int16)
+_REST_CODES = np.array([_code(_REST[party]) for party in Party], np.int16)

@@ -7,13 +7,12 @@ slept or waited.
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.pieces import Cause, State
+from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.intervals import IntervalSet, spans
 from tracekit.base import percent
 
 FEWEST = 20
 """Fewer samples than this tell nothing."""
-_EMPTY = (State.ENCODING, State.AFTER_WAIT, State.EMPTY)
 _OTHERS = r"\s*←\s*\(\d+ other frames?\)\s*$"  # as tables shorten stacks
 _UNNAMED = r"^0x[0-9a-fA-F]+$"
 _MOST = 0.5  # of the time, in which a thread is seen at work
@@ -26,10 +25,11 @@ def meanwhile_table(
     """Return the table `meanwhile`: what the target ran while nothing was handed to the device.
 
     Columns: `thread` (its name), `function` (the innermost one, "" where it has no name) and the
-    number of `samples`; the most first. Only gaps in which nothing was committed count.
+    number of `samples`; the most first. Only the host's time counts, in which nothing was committed
+    and everything was reported.
     """
-    empty = gaps[gaps["state"].isin([str(state) for state in _EMPTY])]
-    own = _within(cpu_profile, IntervalSet.of(*spans(empty)))
+    of_host = gaps[gaps["party"] == str(Party.HOST)]
+    own = _within(cpu_profile, IntervalSet.of(*spans(of_host)))
     functions = own["leaf"].astype("string").str.replace(_OTHERS, "", regex=True).fillna("")
     functions = functions.mask(functions.str.match(_UNNAMED), "")
     names = pd.Series("a thread", own.index)

@@ -12,7 +12,7 @@ from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, in_o
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import wirings
-from tracekit.workload import COMPILE, IDLE, READBACK, REFERENCE, SUBMIT_INCLUDED
+from tracekit.workload import COMPILE, IDLE, REFERENCE, SUBMIT_INCLUDED
 
 Flags = NDArray[np.bool_]
 
@@ -51,8 +51,10 @@ class Work:
     """One entry for each device interval of the target, ordered by start; NEVER: not known.
 
     The host began to write it, handed it over (`submitted`), and got it reported (`completed`);
-    `start` and `end` are the device's, and so is `opened`, when it began the command buffer that
-    the interval belongs to. `buffer` is the number of that one, from 0; -1 where it is not known.
+    `start` and `end` are the device's. `buffer` is the number of the command buffer that the
+    interval belongs to, from 0; -1 where it is not known.
+    `device` is the number of the device, from 0. No interval outlasts the report of its command
+    buffer: the rest of it cannot have been.
     """
 
     begun: Times
@@ -60,8 +62,8 @@ class Work:
     start: Times
     end: Times
     completed: Times
-    opened: Times
     buffer: Times
+    device: Times
 
 
 def work_of(
@@ -76,8 +78,9 @@ def work_of(
     start, end = bounds(own)
     if device.on_the_host:
         unknown = np.full(start.size, -1)
+        one_device = np.zeros(start.size, np.int64)
         begun = np.where(_undivided(own), NEVER, _host_begun(start, submissions))
-        return Work(begun, start, start, end, end, start, unknown)
+        return Work(begun, start, start, end, end, unknown, one_device)
     if _same_ids(own, submissions):
         commits = None
         own, submissions, encoders, completions = _in_commit_order(
@@ -88,9 +91,16 @@ def work_of(
     completed = np.full(start.size, NEVER)
     if completions is not None:
         completed = of_buffer(own, completions, moments(completions["time"]), "max")
-    opened = _filled(of_buffer(own, own, start, "min"), start)
+        end = np.where(completed == NEVER, end, np.minimum(end, np.maximum(start, completed)))
     buffer = pd.factorize(own["command_buffer"])[0].astype(np.int64)
-    return Work(begun, submitted, start, end, completed, opened, buffer)
+    return Work(begun, submitted, start, end, completed, buffer, device_numbers(own))
+
+
+def device_numbers(own: pd.DataFrame) -> Times:
+    """Return the number of each row's device, from 0; one that is not named is the first."""
+    if "device" not in own:
+        return np.zeros(len(own), np.int64)
+    return np.maximum(pd.factorize(own["device"])[0], 0).astype(np.int64)
 
 
 _COMMIT = "CommandBufferSubmission"
@@ -148,14 +158,20 @@ def _in_commit_order(
     )
 
 
-def timeline_table(device: Device, life: Work, submissions: pd.DataFrame | None) -> pd.DataFrame:
+def timeline_table(
+    device: Device,
+    life: Work,
+    submissions: pd.DataFrame | None,
+    encoders: pd.DataFrame | None,
+) -> pd.DataFrame:
     """Return the table `timeline`: the target's command buffers with work, by their first start.
 
     Columns: `begun` (the host began to encode it), `committed`, `started` and `ended` on the
     device, `completed` (reported to the host), all in ns and null where not known; `busy`, the ns
     of its intervals, their number, `intervals`, and that of its `encoders`, of which the driver
-    may run several as one. An interval of no known command buffer is a row of its own, and `known`
-    is False.
+    may run several as one; `device`, the number of the device; `thread`, the id of the one that
+    committed it, null where not known. An interval of no known command buffer is a row of its own,
+    and `known` is False.
     """
     alone, number = life.buffer < 0, life.start.size
     keys = np.where(alone, life.buffer.max(initial=-1) + 1 + np.arange(number), life.buffer)
@@ -168,18 +184,27 @@ def timeline_table(device: Device, life: Work, submissions: pd.DataFrame | None)
             "completed": life.completed,
             "busy": life.end - life.start,
             "known": ~alone,
+            "device": life.device,
         }
     )
-    ways = {"begun": "min", "committed": "min", "started": "min", "known": "min", "busy": "sum"}
+    keys = keys * (1 + life.device.max(initial=0)) + life.device
+    ways = dict.fromkeys(("begun", "committed", "started", "known", "device"), "min")
+    ways |= {"busy": "sum"}
     pieces["encoders"] = np.full(number, NEVER)
+    pieces["thread"] = np.full(number, NEVER)
+    own = in_order(device.own)
     if submissions is not None and "encoders" in submissions and not alone.any():
-        counts = moments(submissions["encoders"])
-        pieces["encoders"] = of_buffer(in_order(device.own), submissions, counts, "max")
+        pieces["encoders"] = of_buffer(own, submissions, moments(submissions["encoders"]), "max")
+    for frame in (submissions, encoders):
+        if frame is not None and "tid" in frame and not alone.any():
+            threads = of_buffer(own, frame, moments(frame["tid"]), "max")
+            pieces["thread"] = _filled(pieces["thread"].to_numpy(), threads)
     groups = pieces.groupby(keys, sort=False)
-    table = groups.agg({**ways, "ended": "max", "completed": "max", "encoders": "max"})
+    ways |= dict.fromkeys(("ended", "completed", "encoders", "thread"), "max")
+    table = groups.agg(ways)
     table["intervals"] = groups.size()
     table["encoders"] = table["encoders"].where(table["encoders"] > 0, table["intervals"])
-    for name in ("begun", "committed", "completed"):
+    for name in ("begun", "committed", "completed", "thread"):
         table[name] = table[name].astype("Int64").mask(table[name] == NEVER)
     return table.sort_values("started", kind="stable", ignore_index=True)
 
@@ -291,9 +316,9 @@ class Surroundings:
         """Say when a pipeline was made, by the compiler's rows or the workload's word."""
         return self.compiler.contains(at) | self._annotated(COMPILE, at)
 
-    def reading_back(self, at: Times) -> Flags:
-        """Say when the workload read results back, by its own word."""
-        return self._annotated(READBACK, at)
+    def at_work(self, at: Times) -> Flags:
+        """Say when the host was seen at work for the target: it encoded, or wired memory."""
+        return self.written.contains(at) | self.wiring.contains(at)
 
     def asleep(self, at: Times, until: Times) -> Flags:
         """Say when the device was in no performance state, and came into one by `until`."""

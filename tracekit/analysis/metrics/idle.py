@@ -15,8 +15,9 @@ from tracekit.analysis.scope import Device, require_alike, require_seen, steady_
 def idle_ratio(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
     """Share of the loaded window that lies in gaps of the target, however short.
 
-    The window less the time in which a server had nobody to serve. The shares of the causes,
-    `idle_between_encoders` … `idle_unattributed`, sum to this.
+    The window less the time in which a server had nobody to serve. Of several devices it is the
+    mean of theirs. The shares of the causes, `idle_between_encoders` … `idle_unattributed`, sum to
+    this.
     """
     return idle_time(gaps) / loaded_time(loaded)
 
@@ -24,10 +25,13 @@ def idle_ratio(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
 _MEANINGS = {
     Cause.BETWEEN_ENCODERS: "the device paused between two encoders of one command buffer",
     Cause.BETWEEN_BUFFERS: "it paused between command buffers, the next of which was committed",
+    Cause.START: "work was committed on a device that had run dry, and had yet to start",
     Cause.LATE_START: "committed work waited over 100 µs, and nothing is known that held it up",
-    Cause.ENCODING: "nothing was committed, as the host was still encoding",
-    Cause.AFTER_WAIT: "nothing was committed, as the host had waited for all of its work",
-    Cause.HOST_LATE: "nothing was committed, and what the host did is not known",
+    Cause.REPORT: "all work had ended, one command buffer was not yet reported, and the host is "
+    "not known to have gone on without the report",
+    Cause.OTHER_DEVICE: "nothing was committed for this device, and another one worked",
+    Cause.ENCODING: "nothing was committed, and the host encoded",
+    Cause.HOST: "nothing was committed, all was reported, and what the host did is not known",
     Cause.COMPILE: "nothing was committed, as a pipeline was compiled",
     Cause.WIRING: "the driver wired memory",
     Cause.DRIVER: "the device waited for the driver of the target",

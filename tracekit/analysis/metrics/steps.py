@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_in
-from tracekit.analysis.idle.pieces import State
+from tracekit.analysis.idle.gaps import gaps_of_waits
 from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.intervals import spans as bounds
@@ -159,7 +158,7 @@ def readbacks_per_step(
     began to encode the next, and at which no memory was being wired.
     """
     require_lives(timeline)
-    return per_iteration(gaps_in(gaps, State.AFTER_WAIT), steady_iterations(iterations))
+    return per_iteration(gaps_of_waits(gaps, "yes", "unknown"), steady_iterations(iterations))
 
 
 RHYTHM_METRICS = (

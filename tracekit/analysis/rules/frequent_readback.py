@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import Gaps, gaps_in, gaps_of, loaded_time
+from tracekit.analysis.idle.gaps import Gaps, gaps_of, gaps_of_waits, loaded_time
 from tracekit.analysis.idle.levers import MANY_WAITS, SEVERAL_WAITS
-from tracekit.analysis.idle.pieces import Cause, State
+from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.rule import Findings, finding, longest
@@ -34,8 +34,9 @@ def frequent_readback(
     """The program waits for the device several times in an iteration.
 
     What it looks for:
-        Waits: gaps after which the host began to encode only when everything that it had committed
-        had been reported complete. Where a CPU did the work, spans of the workload named
+        Waits: gaps in which everything that the host had committed was reported complete before it
+        committed the next, and before which it is not known to have gone on without the report.
+        Where a CPU did the work, spans of the workload named
         `readback`. It fires when there are more than `most` (1.5) in an iteration on average and
         the device is idle for more than `limit` (2.5 %) of the window after those that do not lie
         between two iterations. Bubbles counts the same idle time.
@@ -63,7 +64,7 @@ def frequent_readback(
         found = _around(gaps, held)
     else:
         require_lives(timeline)
-        held = found = gaps_in(gaps, State.AFTER_WAIT)
+        held = found = gaps_of_waits(gaps, "yes", "unknown")
     often = per_iteration(held, rows)
     inside = ~between_iterations(found, rows)
     lost = int(found.lost[inside].sum())

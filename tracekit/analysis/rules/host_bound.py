@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_in, loaded_time
+from tracekit.analysis.idle.gaps import host_time_without_wait, loaded_time
 from tracekit.analysis.idle.levers import Habits, lever
-from tracekit.analysis.idle.pieces import Cause, State
+from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.analysis.scope import Device
@@ -26,10 +26,11 @@ def host_bound(
     """The device waits while the host encodes.
 
     What it looks for:
-        Gaps of the target's device work in which nothing was committed, and the host had begun to
-        encode the next work before all earlier work was reported complete: it had not waited, it
-        was not done. It fires when they take more than `limit` of the window (5 %). Bubbles counts
-        the same time.
+        Idle time in which nothing was committed, before command buffers for which the host is
+        known not to have waited: it had begun to encode them before all earlier work was reported
+        complete, was sampled at work, or its commits do not move with the reports. It fires when
+        that takes more than `limit` of the window (5 %). It is silent where something outside
+        paces the loop. Bubbles counts the same time.
 
     Why it matters:
         A faster kernel wins nothing here: the loop goes as fast as the host builds and encodes it.
@@ -44,15 +45,16 @@ def host_bound(
     """
     load = loaded_time(loaded)
     require_commits(timeline)
-    found = gaps_in(gaps, State.ENCODING)
-    if found.time <= limit * load:
+    found = host_time_without_wait(gaps)
+    if found.time <= limit * load or loop.paced:
         return
     pieces = int(loop.rows(timeline, "started")["intervals"].sum())
     yield finding(
         message=(
             f"The device was idle for {percent(found.time / load)} of {loop.name} "
-            f"({duration(found.time)}, in {found.count:,} gaps) while the host encoded the next "
-            f"work. The target has {pieces:,} pieces of device work{each(pieces, iterations)}."
+            f"({duration(found.time)}, in {found.count:,} gaps) in the time of a host that did not "
+            f"wait for it. The target has {pieces:,} pieces of device work"
+            f"{each(pieces, iterations)}."
             f"{habits.meanwhile}"
         ),
         advice=lever(Cause.ENCODING, habits),

@@ -55,7 +55,7 @@ def left_out_time(
     When it abstains:
         When no loop was found, when the target is not known, and where a CPU did the work.
     """
-    if (steady_iterations(iterations)["source"] == "steps").all():
+    if pauses.empty and (steady_iterations(iterations)["source"] == "steps").all():
         return
     if by := loop.paced:
         yield _note(
@@ -67,7 +67,7 @@ def left_out_time(
     if starts.size:
         many = "a pause" if starts.size == 1 else f"{starts.size:,} pauses"
         yield _note(
-            f"In {many} of {duration(busy(starts, ends))} nobody asked for an iteration; "
+            f"In {many} of {duration(busy(starts, ends))} the device was not asked for work; "
             "this time is left out.",
             _PAUSED,
             longest("gpu_intervals", starts, ends),

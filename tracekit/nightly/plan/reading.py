@@ -115,8 +115,15 @@ def history_of(text: str, folder: Path) -> str:
 UNTRACED = frozenset({"step_p50", "step_p99", "step_rate", "tokens_per_second"})
 FOLLOWED = (
     *("step_p50", "step_p99", "tokens_per_second", "gpu_time_per_token", "gpu_idle_ratio"),
-    *("start_latency_p50", "start_latency_p99", "idle_ratio", "idle_host_late"),
-    *("idle_late_start", "idle_driver", "idle_compile", "idle_after_wait", "idle_other_process"),
+    *("start_latency_p50", "start_latency_p99", "idle_ratio", "idle_host"),
+    *(
+        "idle_late_start",
+        "idle_driver",
+        "idle_compile",
+        "idle_way_back",
+        "idle_start_latency",
+        "idle_other_process",
+    ),
     *("idle_powering_up", "idle_unattributed", "other_process_share", "steady_compiles"),
     *("encoders_per_token", "intervals_per_token", "command_buffers_per_token"),
     *("readbacks_per_step", "memory_peak"),

@@ -20,11 +20,13 @@ def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
     loaded, found, known = (rows(tables, name) for name in ("loaded", "gaps", "causes"))
     window, gaps = steady_or_busy_window(tables), found.frame
     idle = 0 if found.absence else analysis.idle_time(gaps)
-    states: list[tuple[str, float]] = []
+    parties: list[tuple[str, float]] = []
     if idle:
-        sums = gaps.groupby("state", observed=True)["duration"].sum()
-        shares = {words: sums.get(str(state), 0) / idle for state, words in analysis.STATES.items()}
-        states = [(words, float(share)) for words, share in shares.items() if share]
+        sums = gaps.groupby("party", observed=True)["duration"].sum()
+        whole = int(sums.sum())
+        names = analysis.PARTIES.items()
+        shares = {words: sums.get(str(party), 0) / whole for party, words in names}
+        parties = [(words, float(share)) for words, share in shares.items() if share]
     return {
         "absence": loaded.absence or ("" if found.is_known else found.absence),
         "idle": idle,
@@ -32,7 +34,7 @@ def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         "gaps": gaps["gap"].nunique() if idle else 0,
         "causes": list(_causes(gaps, idle)) if idle else [],
         "unsure": analysis.unsure(known.frame) if idle and not known.absence else "",
-        "states": states,
+        "parties": parties,
         "window": window.name if window else "the steady window",
         "source": of_table(tables, "gpu_intervals"),
     }

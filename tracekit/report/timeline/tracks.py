@@ -35,7 +35,9 @@ def idle(tables: Tables) -> Track | str:
     details = (
         words(
             "idle",
-            found.frame["state"].map({str(state): text for state, text in analysis.STATES.items()}),
+            found.frame["party"].map(
+                {str(party): text for party, text in analysis.PARTIES.items()}
+            ),
         ),
         words("meanwhile", found.frame["during"].replace("", pd.NA)),
     )

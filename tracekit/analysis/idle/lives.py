@@ -1,0 +1,65 @@
+"""The lives of the command buffers on one device: committed, started, ended, reported."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.intervals import NEVER, IntervalSet, Times
+
+FEWEST = 8
+"""Fewer starts than this on a device that had run dry do not show what a start takes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lives:
+    """One entry for each command buffer on a device, ordered by start; ns, NEVER: not known."""
+
+    committed: Times
+    started: Times
+    ended: Times
+    completed: Times
+
+    @classmethod
+    def of(cls, timeline: pd.DataFrame) -> "Lives":
+        """Take them from rows of the table `timeline`."""
+        names = ("committed", "started", "ended", "completed")
+        return cls(*(timeline[name].to_numpy(dtype=np.int64, na_value=NEVER) for name in names))
+
+    @property
+    def parts(self) -> tuple[Times, Times, Times, Times]:
+        """All four columns."""
+        return self.committed, self.started, self.ended, self.completed
+
+    @cached_property
+    def running(self) -> IntervalSet:
+        """When one had started and not ended."""
+        return IntervalSet.of(self.started, self.ended)
+
+    @cached_property
+    def on_the_way_there(self) -> IntervalSet:
+        """When one was committed and not started."""
+        known = self.committed != NEVER
+        return IntervalSet.of(self.committed[known], self.started[known])
+
+    @cached_property
+    def on_the_way_back(self) -> IntervalSet:
+        """When one had ended and was not reported complete."""
+        known = self.completed != NEVER
+        return IntervalSet.of(self.ended[known], self.completed[known])
+
+    @property
+    def bounds(self) -> Times:
+        """All moments at which a part of a life begins or ends."""
+        parts = (self.running, self.on_the_way_there, self.on_the_way_back)
+        return np.concatenate([part.bounds for part in parts])
+
+    @property
+    def usual_start(self) -> float:
+        """What a start takes on a device that had run dry, the median, ns; 0 where not known."""
+        before = np.concatenate(([NEVER], np.maximum.accumulate(self.ended)[:-1]))
+        dry = (self.committed != NEVER) & (self.committed >= before[: self.started.size])
+        if np.count_nonzero(dry) < FEWEST:
+            return 0.0
+        return float(np.median((self.started - self.committed)[dry]))

@@ -1,0 +1,130 @@
+"""How a commit moves with the reports before it: by regression.
+
+Where the host waits for a report, the next commit comes later by a microsecond for each by which
+the report does; where it does not wait, the commit does not move. So the time between two commits
+of a thread is regressed on when, seen from the first of them, the latest report had come, on when
+the latest before that had, and so on, and on the place in the recording. Each slope is then that
+of one report, with the others held.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.analysis.intervals import Times
+
+_MIDDLE = 0.5
+_NEAR = 0.3  # how far a slope may be from 0 or from 1
+_SURE = 1.96  # standard errors on both sides of a 95 % interval
+_SURER = 2.58  # of a 99 % interval
+_SUREST = 3.5  # of the slope of one part among many
+_FAR = 6.0  # deviations, from which a commit is an accident: a compilation, a pause
+_DEVIATION = 1.4826  # of a normal distribution, in median distances
+_ACCIDENTS = 0.2  # of the commits at most
+_ROUNDS = 2
+
+Numbers = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+class Wait(IntEnum):
+    """Whether the host waited for a report before it went on; NONE where there is none to wait for.
+
+    `YES` is the latest report; a larger number the latest but one, and so on.
+    """
+
+    NONE = -2
+    UNKNOWN = -1
+    NO = 0
+    YES = 1
+
+
+@dataclass(frozen=True)
+class Slope:
+    """How far a commit moves with a report: 1 where the host waits for it, 0 where not."""
+
+    value: float
+    error: float
+
+    @property
+    def wait(self) -> Wait:
+        """What the slope shows; UNKNOWN where its 95 % interval holds one half.
+
+        So it is where it is surely neither: of places that are mixed, or a wait of some commits.
+        """
+        lower = self.value - _SURE * self.error
+        upper = self.value + _SURE * self.error
+        if lower > _MIDDLE and self.may_be(1):
+            return Wait.YES
+        if upper < _MIDDLE and self.may_be(0):
+            return Wait.NO
+        return Wait.UNKNOWN
+
+    def may_be(self, value: float) -> bool:
+        """Tell whether it is near a value, or by chance not nearer: by its 99 % interval."""
+        return abs(self.value - value) <= min(_NEAR, max(_NEAR / 2, _SURER * self.error))
+
+    def contradicts(self, value: float) -> bool:
+        """Tell whether it is surely not near a value, though it be one of several."""
+        return abs(self.value - value) > max(_NEAR / 2, _SUREST * self.error)
+
+
+def slopes_of(commits: Times, reports: list[Times], at: Places) -> list[Slope] | None:
+    """Return how the commits at these places of the order move with each of the reports; ns.
+
+    Of each of the `reports` there is one for each commit. Ordinary least squares with errors that
+    allow for unequal spread (White 1980, HC1); commits that are far from where the others would
+    have them are left out. None where the reports do not vary enough to tell.
+    """
+    before = commits[at - 1]
+    period = (commits[at] - before).astype(float)
+    columns = [(each[at] - before).astype(float) for each in reports]
+    table = np.stack([np.ones(at.size), *columns, np.linspace(-1.0, 1.0, at.size)], axis=1)
+    found = _fitted(table, period)
+    for _ in range(_ROUNDS):
+        if found is None:
+            return None
+        kept = _usual(period - found[2] - table[:, 1:] @ found[0])
+        if kept.all():
+            break
+        found = _fitted(table[kept], period[kept])
+    if found is None:
+        return None
+    slopes, errors, _ = found
+    number = len(reports)
+    return [
+        Slope(value, error)
+        for value, error in zip(slopes[:number].tolist(), errors[:number].tolist(), strict=True)
+    ]
+
+
+def _usual(rest: Numbers) -> NDArray[np.bool_]:
+    """Tell which of the commits are not far from where the others would have them."""
+    away = np.abs(rest - np.median(rest))
+    limit = max(_FAR * _DEVIATION * float(np.median(away)), 1.0)
+    return away <= max(limit, float(np.quantile(away, 1 - _ACCIDENTS)))
+
+
+def _fitted(table: Numbers, period: Numbers) -> tuple[Numbers, Numbers, float] | None:
+    """Return slopes, their errors, and the level at which all columns are zero."""
+    middle = table.mean(axis=0)
+    middle[0] = 0.0
+    centred = table - middle
+    scale = np.abs(centred).max(axis=0)
+    if not scale.all():
+        return None
+    centred /= scale
+    inner = centred.T @ centred
+    if np.linalg.matrix_rank(inner) < inner.shape[0]:
+        return None
+    inverse = np.linalg.inv(inner)
+    slopes = inverse @ (centred.T @ period)
+    rest = period - centred @ slopes
+    spread = (centred * (rest**2)[:, np.newaxis]).T @ centred
+    freedom = period.size / max(1, period.size - inner.shape[0])
+    errors = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse) * freedom, 0.0)) / scale
+    slopes /= scale
+    level = float(slopes[0] - middle[1:] @ slopes[1:])
+    return slopes[1:], errors[1:], level

@@ -1,0 +1,101 @@
+"""The threads that commit: which reports had come, and which were missing, before each commit."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.idle.slopes import Places
+from tracekit.analysis.intervals import NEVER, Times
+
+_FEWEST_REPORTS, _MOST_REPORTS = 2, 6  # by which a commit is judged, the latest first
+_MOSTLY = 0.9  # of the gaps, in which no more than that are missing
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Thread:
+    """The command buffers that one thread committed, in the order of commits; NEVER: not known.
+
+    `name` is the thread's id; `rows` is the place of each in the table `timeline`, `device` the
+    number of its device.
+    """
+
+    name: int
+    rows: Places
+    device: Times
+    begun: Times
+    committed: Times
+    ended: Times
+    completed: Times
+
+    @cached_property
+    def _latest(self) -> list[Places]:
+        """The places of those with the latest reports up to each, the latest first; -1: none."""
+        own = np.arange(self.rows.size)
+        times = self.completed
+        found: list[Places] = []
+        for _ in range(_MOST_REPORTS):
+            best = np.maximum.accumulate(times)
+            before = np.append(NEVER, best[:-1])[: best.size]
+            place = np.maximum.accumulate(np.where(times > before, np.arange(best.size), -1))
+            latest = np.where(place < 0, -1, own[place])
+            found.append(latest)
+            displaced = times > before
+            own = np.where(displaced, np.append(-1, latest[:-1])[: best.size], own)
+            times = np.minimum(times, before)
+        return found
+
+    def awaited(self, lag: int) -> Places:
+        """Return for each the place of the one with the latest report but `lag` - 1; -1: none.
+
+        Only what was committed before it counts.
+        """
+        return np.append(-1, self._latest[lag - 1][:-1])[: self.rows.size]
+
+    def report(self, lag: int) -> Times:
+        """Return for each the latest report but `lag` - 1 of all that were committed before it."""
+        return np.append(self.completed, NEVER)[self.awaited(lag)]
+
+    def told(self, lag: int) -> Flags:
+        """Tell for each whether the reports of as many before it, or of all, are known."""
+        known = np.concatenate(([0], np.cumsum(self.completed != NEVER)))
+        places = np.arange(self.rows.size)
+        first = np.maximum(places - lag, 0)
+        return known[places] - known[first] == places - first
+
+    @cached_property
+    def reports(self) -> int:
+        """How many reports are missing, at most, in most gaps when the device has run dry."""
+        ended = np.maximum.accumulate(self.ended)[:-1]
+        come = np.searchsorted(np.sort(self.completed), ended, side="right")
+        dry = (self.committed[1:] > ended) & (ended != NEVER)
+        missing = (np.arange(1, self.rows.size) - come)[dry]
+        most = int(np.quantile(missing, _MOSTLY)) if missing.size else 0
+        return min(max(most, _FEWEST_REPORTS), _MOST_REPORTS)
+
+
+def _column(timeline: pd.DataFrame, name: str) -> Times:
+    if name not in timeline:
+        return np.full(len(timeline), 0 if name == "device" else NEVER)
+    return timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
+
+
+def threads_of(timeline: pd.DataFrame) -> list[Thread]:
+    """Return the threads that committed; one of all command buffers where that is not known."""
+    names = ("device", "begun", "committed", "ended", "completed")
+    columns = [_column(timeline, name) for name in names]
+    owner = np.full(len(timeline), NEVER)
+    if "thread" in timeline and timeline["thread"].notna().all():
+        owner = timeline["thread"].to_numpy(dtype=np.int64)
+    committed = _column(timeline, "committed")
+    started = _column(timeline, "started")
+    order = np.argsort(np.where(committed == NEVER, started, committed), kind="stable")
+    found: list[Thread] = []
+    for one in np.unique(owner).tolist():
+        rows = order[owner[order] == one]
+        found.append(Thread(one, rows, *(column[rows] for column in columns)))
+    return found

@@ -1,0 +1,273 @@
+"""Did the host wait for a report? By its own encoding, by how its commits move, by samples.
+
+That a command buffer had ended and was not yet reported does not show that the host waited for the
+report. Each thread that commits is judged by itself, and these decide, the first first:
+
+1. The report came after the commit, or before the last commit of the thread, the thread had an
+   encoder open when the report came, or the host wired memory then that was for no command buffer
+   on its way: it did not wait for it.
+2. How the next commit moves with the reports, see `slopes`, for each place in the iteration by
+   itself, and for early and late reports by themselves, as a host that computes meanwhile waits
+   only for the late ones. All commits of a place count: those that came after the report alone
+   would move with it by choice. So a thread that keeps two in flight is told from one that waits
+   for the latest: its commits move with the latest report but one. So it is seen to wait where it
+   encodes ahead, and a thread that sleeps by a timer waits for no report.
+3. Samples: where the thread that commits is seen at work in more than three quarters of the time
+   between end and report, it did not wait. Where it is seen in less than a tenth, and so are all
+   threads of the target together, it did: a thread that sleeps while another one computes waits for
+   that one. Both by the 95 % interval. A thread at work whose commits surely move with the reports
+   may spin, or wait at times: that is not known.
+4. The host began to encode before the report, and its commits do not surely move: it did not wait.
+
+Where none decides, it is not known.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.idle.lives import Lives
+from tracekit.analysis.idle.slopes import Places, Slope, Wait, slopes_of
+from tracekit.analysis.idle.threads import Flags, Thread, threads_of
+from tracekit.analysis.intervals import NEVER, IntervalSet, Times, spans
+
+FEWEST = 16
+"""Fewer commits than this at a place of the iteration show no habit."""
+WORKS = 0.25
+"""A thread that is sampled in a larger share of the time is at work."""
+SLEEPS = 0.10
+"""A thread that is sampled in a smaller share of the time sleeps or waits."""
+MOSTLY = 0.75
+"""A thread that is sampled in a larger share of the way back does not wait at the end of it."""
+_SURE = 1.96  # standard errors on both sides of a 95 % interval
+_FEWEST_A_REPORT = 5
+_MOST_PARTS = 4
+_PROMPT = (0.05, 0.25)  # quantiles of the times from report to commit, which a wait has
+_LATE = 6.0  # times their distance, beyond the second
+
+NOTHING = IntervalSet.empty()
+Waits = NDArray[np.int8]
+
+
+def waits_of(
+    timeline: pd.DataFrame,
+    iterations: pd.DataFrame | None,
+    wiring: IntervalSet,
+    by_samples: Wait | Waits = Wait.UNKNOWN,
+    encoding: Mapping[int, IntervalSet] | None = None,
+) -> Waits:
+    """Return for each command buffer the report before it that its thread waited for, see `Wait`.
+
+    `timeline` is the table of that name; the result has its order. `wiring` is when the host wired
+    memory for nothing that was on its way, `by_samples` the word of the samples, see
+    `sampled_wait`, for all or for each, `encoding` when each thread had an encoder open.
+    """
+    result = np.full(len(timeline), Wait.UNKNOWN, np.int8)
+    encoding = encoding or {}
+    sampled = np.broadcast_to(np.asarray(by_samples, np.int8), result.shape)
+    for thread in threads_of(timeline):
+        places = _places(thread, iterations)
+        moves, found = _by_slopes(thread, places)
+        seen = sampled[thread.rows]
+        unsure = (found == Wait.UNKNOWN) & ~(moves & (seen == Wait.NO))
+        found[(found > 0) & (seen == Wait.NO)] = Wait.UNKNOWN
+        found[unsure] = seen[unsure]
+        busy = [wiring, encoding.get(thread.name, NOTHING)]
+        result[thread.rows] = _checked(found, thread, busy, ~moves)
+    return result
+
+
+def waits_by_calls(timeline: pd.DataFrame) -> Waits:
+    """Return the same where a CPU did the work: a call behind the end of all earlier work waited.
+
+    It is NONE where the call is not known, or is the work itself.
+    """
+    begun = timeline["begun"].to_numpy(dtype=np.int64, na_value=NEVER)
+    ended = timeline["ended"].to_numpy(dtype=np.int64)
+    before = np.concatenate(([NEVER], np.maximum.accumulate(ended)[:-1]))[: ended.size]
+    waits = np.where(begun >= before, Wait.YES, Wait.NO).astype(np.int8)
+    waits[begun == NEVER] = Wait.NONE
+    waits[:1] = Wait.NONE
+    return waits
+
+
+def _checked(waits: Waits, thread: Thread, busy: list[IntervalSet], still: Flags) -> Waits:
+    """Take back what single commits show to be wrong, and decide some that nothing else does.
+
+    That encoding began before the report decides where commits are `still`: do not surely move.
+    """
+    earlier = np.append(NEVER, thread.committed[:-1])[: thread.rows.size]
+    unsure = waits == Wait.UNKNOWN
+    none = unsure.copy()
+    for lag in range(1, thread.reports + 1):
+        report = thread.report(lag)
+        missed = (thread.committed < report) & (thread.committed != NEVER)
+        missed |= (report <= earlier) & thread.told(lag)
+        for one in busy:
+            missed |= one.contains(report)
+        waits[missed & (waits == lag)] = Wait.NO
+        none &= missed | (still & (thread.begun != NEVER) & (thread.begun < report))
+    waits[none] = Wait.NO
+    waits[:1] = Wait.NONE
+    return waits
+
+
+def _places(thread: Thread, iterations: pd.DataFrame | None) -> Times:
+    """Return a number for each commit: the same for those at one place of their iterations.
+
+    That is the device, and which command buffer of its iteration it is for it.
+    """
+    number = np.zeros(thread.rows.size, np.int64)
+    place = number
+    if iterations is not None and not iterations.empty:
+        starts = np.sort(spans(iterations)[0])
+        number = np.searchsorted(starts, thread.committed, side="right")
+        within = pd.DataFrame({"device": thread.device, "iteration": number})
+        place = within.groupby(["device", "iteration"]).cumcount().to_numpy()
+    return pd.factorize(place * (1 + thread.device.max(initial=0)) + thread.device)[0]
+
+
+def _by_slopes(thread: Thread, places: Times) -> tuple[Flags, Waits]:
+    """Judge the commits of each place together, and those of rare places all together.
+
+    Return whether those of the place of each surely move with a report, and whether each waited.
+    """
+    moves = np.zeros(thread.rows.size, bool)
+    waits = np.full(thread.rows.size, Wait.UNKNOWN, np.int8)
+    lags = range(1, thread.reports + 1)
+    reports = [thread.report(lag) for lag in lags]
+    usable = thread.told(thread.reports) & (np.arange(thread.rows.size) >= thread.reports)
+    usable &= thread.committed != NEVER
+    usable[1:] &= thread.committed[:-1] != NEVER
+    fewest = max(FEWEST, _FEWEST_A_REPORT * len(reports))
+    numbers = np.bincount(places[usable], minlength=int(places.max(initial=0)) + 1)
+    groups = np.where(numbers[places] < fewest, -1, places)
+    for group in np.unique(groups).tolist():
+        at = np.flatnonzero(usable & (groups == group))
+        if at.size >= fewest:
+            slopes = slopes_of(thread.committed, reports, at)
+            habit = _habit(slopes)
+            moves[groups == group] = not all(slope.may_be(0) for slope in slopes or [])
+            waits[groups == group] = habit
+            waits[at] = _by_parts(thread.committed, reports, at, habit, fewest)
+    return moves, waits
+
+
+def _by_parts(commits: Times, reports: list[Times], at: Places, habit: int, fewest: int) -> Waits:
+    """Judge early and late reports each by themselves, where there are enough of them.
+
+    A host that computes meanwhile waits only for the late ones. Where a part cannot tell, and does
+    not contradict, it is as all of them. A commit that comes long after its report may be one for
+    which the report had come before the host was through.
+    """
+    waits = np.full(at.size, habit, np.int8)
+    number = min(_MOST_PARTS, at.size // fewest)
+    lag = max(habit, 1)
+    order = np.argsort((reports[lag - 1][at] - commits[at - 1]), kind="stable")
+    for part in np.array_split(order, number) if number > 1 else []:
+        slopes = slopes_of(commits, reports, np.sort(at[part]))
+        found = _habit(slopes)
+        if found != Wait.UNKNOWN:
+            waits[part] = found
+        elif slopes and habit >= 0 and slopes[lag - 1].contradicts(min(habit, 1)):
+            waits[part] = Wait.UNKNOWN
+    for lag in np.unique(waits[waits > 0]).tolist():
+        after = commits[at] - reports[lag - 1][at]
+        least, usual = np.quantile(after[waits == lag], _PROMPT).tolist()
+        waits[(waits == lag) & (after > usual + _LATE * (usual - least))] = Wait.UNKNOWN
+    return waits
+
+
+def _habit(slopes: list[Slope] | None) -> int:
+    """Say by the slopes which report is awaited: the latest that a commit follows."""
+    for lag, slope in enumerate(slopes or [], start=1):
+        if slope.wait is Wait.YES:
+            return lag
+        if slope.wait is Wait.UNKNOWN:
+            return Wait.UNKNOWN
+    return Wait.NO if slopes else Wait.UNKNOWN
+
+
+def slope_of(commits: Times, reports: Times, at: Places) -> Slope | None:
+    """Return how the commits at these places of the order move with the report before each; ns.
+
+    The report before that is held. None where the reports do not vary enough to tell.
+    """
+    before = [np.roll(reports, lag) for lag in (1, 2)]
+    slopes = slopes_of(commits, before, at)
+    return None if slopes is None else slopes[0]
+
+
+def sampled_waits(timeline: pd.DataFrame, samples: pd.DataFrame | None) -> Waits:
+    """Say by samples for each command buffer whether its thread waited for the latest report.
+
+    It is the thread's habit in all of its gaps, from the time when no other report was missing.
+    """
+    result = np.full(len(timeline), Wait.UNKNOWN, np.int8)
+    if samples is None or "thread" not in timeline or "tid" not in samples:
+        return result
+    names = timeline["thread"].to_numpy(dtype=np.int64, na_value=NEVER)
+    every = samples.loc[samples["target"], "tid"].dropna().unique().astype(np.int64)
+    for thread in threads_of(timeline):
+        back = _back(thread, Lives.of(timeline.iloc[thread.rows]))
+        own = np.unique(names[thread.rows])
+        word = sampled_wait(back, samples, own)
+        others = sampled_share(back, samples, every)[1] >= SLEEPS
+        if others if word is Wait.YES else sampled_share(back, samples, own)[0] < MOSTLY:
+            word = Wait.UNKNOWN
+        result[thread.rows] = word
+    return result
+
+
+def _back(thread: Thread, lives: Lives) -> IntervalSet:
+    """Return when only the latest report of a thread was missing, and it had committed no more."""
+    latest, before = thread.report(1), thread.report(2)
+    known = latest != NEVER
+    own = IntervalSet.of(before[known], np.minimum(latest, thread.committed)[known])
+    back = lives.on_the_way_back
+    back = back.without(back.without(own))
+    return back.without(lives.on_the_way_there).without(lives.running)
+
+
+def sampled_wait(back: IntervalSet, samples: pd.DataFrame | None, threads: Times) -> Wait:
+    """Say by samples whether the threads that commit waited between ends and reports.
+
+    `back` is the time between them, `samples` the table `cpu_profile`, which has a row for each
+    time that a thread was found running. UNKNOWN without samples of such a thread in the trace.
+    """
+    lower, upper = sampled_share(back, samples, threads)
+    if upper < SLEEPS:
+        return Wait.YES
+    return Wait.NO if lower > WORKS else Wait.UNKNOWN
+
+
+def sampled_share(
+    when: IntervalSet, samples: pd.DataFrame | None, threads: Times
+) -> tuple[float, float]:
+    """Return the 95 % interval of the share of a time in which these threads ran, by samples.
+
+    It is the interval of Wilson (1927) over as many looks as samples would fit into the time;
+    0 to 1 where the threads have no sample at all in the trace.
+    """
+    if samples is None or samples.empty or "tid" not in samples:
+        return 0.0, 1.0
+    own = samples[samples["target"] & samples["tid"].isin(threads)]
+    weight = own["weight"].median() if len(own) else np.nan
+    if not weight > 0:
+        return 0.0, 1.0
+    looks = float((when.ends - when.starts).sum()) / float(weight)
+    hits = float(when.contains(own["time"].to_numpy(dtype=np.int64)).sum())
+    return _wilson(min(hits, looks), looks)
+
+
+def _wilson(hits: float, looks: float) -> tuple[float, float]:
+    if looks < 1:
+        return 0.0, 1.0
+    share = hits / looks
+    square = _SURE**2
+    middle = (share + square / (2 * looks)) / (1 + square / looks)
+    half = _SURE * np.sqrt(share * (1 - share) / looks + square / (4 * looks**2))
+    half /= 1 + square / looks
+    return max(0.0, middle - half), min(1.0, middle + half)
