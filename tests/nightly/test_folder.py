@@ -25,7 +25,7 @@ from tracekit.nightly.history.night import (
 )
 from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.store import Store
-from tracekit.nightly.memory import Memory, Recalled
+from tracekit.nightly.memory import HistoryKeeper, Recalled
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 
 NIGHT = night_of()
@@ -136,7 +136,7 @@ def plan(tmp_path: Path) -> NightPlan:
 
 def recalled(plan: NightPlan, machine: str = "mini", *, keep: bool = True) -> Recalled:
     """Return what a night of the plan is told that begins now."""
-    return Memory(plan, machine, keep).recall([DECODE], NOW)
+    return HistoryKeeper(plan, machine, keep).recall([DECODE], NOW)
 
 
 def left(plan: NightPlan, night: Night) -> Path:
@@ -179,7 +179,7 @@ def test_a_night_that_keeps_nothing_adds_nothing(plan: NightPlan) -> None:
     kept(plan, night_of(1))
     folder = NightFolder(left(plan, night_of(2)))
     assert recalled(plan, keep=False).remarks == ()
-    memory = Memory(plan, "mini", keep=False)
+    memory = HistoryKeeper(plan, "mini", keep=False)
     assert memory.remember(night_of(3), folder, NOW, make=True) is None
     assert [night.id for night in kept(plan)] == [night_of(1).id]
     assert not folder.page.exists()
@@ -196,7 +196,7 @@ def test_a_history_that_is_none_is_said_and_the_folder_asked(
     assert told.lost in told.remarks[0]
     assert {point.night for series in told.series for point in series.points} == {night_of(2).id}
     folder = NightFolder(plan.output / night_of(2).id)
-    failed = Memory(plan, "mini").remember(night_of(2), folder, NOW, make=True)
+    failed = HistoryKeeper(plan, "mini").remember(night_of(2), folder, NOW, make=True)
     assert failed is not None
     assert not failed.stored
 
@@ -204,7 +204,7 @@ def test_a_history_that_is_none_is_said_and_the_folder_asked(
 def test_a_folder_is_relative_to_the_history_s_or_whole_where_it_lies_elsewhere(
     plan: NightPlan, tmp_path: Path
 ) -> None:
-    memory = Memory(plan, "mini")
+    memory = HistoryKeeper(plan, "mini")
     assert memory.place_of(NightFolder(plan.output / "n1")) == "n1"
     assert memory.place_of(NightFolder(tmp_path / "n1")) == str(tmp_path.resolve() / "n1")
     server = replace(memory, plan=replace(plan, history="postgresql://localhost/t"))
@@ -218,7 +218,7 @@ def test_what_is_expected_is_of_the_same_work_and_machine(plan: NightPlan) -> No
         store.accept(night.id, ["decode"], "It is known.")
     other = replace(DECODE, parameters={"batch": 9})
     assert recalled(plan).accepted["decode"].night == night.id
-    assert Memory(plan, "mini").recall([other], NOW).accepted == {}
+    assert HistoryKeeper(plan, "mini").recall([other], NOW).accepted == {}
     assert recalled(plan, "maxi").accepted == {}
     kept(plan, night_of(2, plan="other"))
     points = [point for series in recalled(plan).series for point in series.points]

@@ -39,20 +39,20 @@ class Checksum:
 
 
 @dataclass(frozen=True)
-class _Note:
+class _ChecksumNote:
     files: dict[str, Checksum] = field(default_factory=dict[str, Checksum])
     format: int = _FORMAT
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _FileStamp:
     path: Path
     size: int
     changed: int  # ns
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ChecksumComparison:
     """Files of a run held against their checksums: how many agree, what is wrong, what is new.
 
     `faults` are sentences; `unnoted` are files that have no checksum.
@@ -84,7 +84,7 @@ def noting(folder: Path, stage: str, *, begin: bool = True) -> Generator[None]:
             _log.warning("The checksums of %s are not kept: %s", folder, error)
 
 
-def compare_checksums(folder: Path, *, pruned: bool = False) -> Comparison | None:
+def compare_checksums(folder: Path, *, pruned: bool = False) -> ChecksumComparison | None:
     """Hold a run's files against their checksums; None where none were kept.
 
     `pruned` says that bundles or exports were removed to make room; those are not missing.
@@ -107,10 +107,10 @@ def compare_checksums(folder: Path, *, pruned: bool = False) -> Comparison | Non
     ]
     sizes = sum(each.size for each in there.values())
     unnoted = tuple(name for name in seen if name not in noted)
-    return Comparison(len(expected) - len(faults), sizes, tuple(faults), unnoted)
+    return ChecksumComparison(len(expected) - len(faults), sizes, tuple(faults), unnoted)
 
 
-def _fault(name: str, checksum: Checksum, seen: _Seen | None, digest: str | None) -> str:
+def _fault(name: str, checksum: Checksum, seen: _FileStamp | None, digest: str | None) -> str:
     if seen is None:
         return f"{name} is missing."
     if seen.size != checksum.size:
@@ -127,9 +127,9 @@ def _top(folder: Path, name: str) -> Path:
     return folder.joinpath(*parts[:2]) if parts[0] == "exports" else folder / parts[0]
 
 
-def _look(folder: Path) -> dict[str, _Seen]:
+def _look(folder: Path) -> dict[str, _FileStamp]:
     """Return the files of a run that have checksums, by their names in it."""
-    seen: dict[str, _Seen] = {}
+    seen: dict[str, _FileStamp] = {}
     for path in _files(folder):
         try:
             there = path.stat()
@@ -137,7 +137,7 @@ def _look(folder: Path) -> dict[str, _Seen]:
             continue
         if S_ISREG(there.st_mode):
             name = legible(path.relative_to(folder).as_posix())
-            seen[name] = _Seen(path, there.st_size, there.st_mtime_ns)
+            seen[name] = _FileStamp(path, there.st_size, there.st_mtime_ns)
     return dict(sorted(seen.items()))
 
 
@@ -161,7 +161,7 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def _note(folder: Path, stage: str, before: Mapping[str, _Seen]) -> None:
+def _note(folder: Path, stage: str, before: Mapping[str, _FileStamp]) -> None:
     after = _look(folder)
     changed = {name: seen for name, seen in after.items() if before.get(name) != seen}
     gone = before.keys() - after.keys()
@@ -172,7 +172,7 @@ def _note(folder: Path, stage: str, before: Mapping[str, _Seen]) -> None:
         if digest is not None:
             files[name] = Checksum(changed[name].size, digest, stage)
     with replacing(folder / CHECKSUMS) as file:
-        content = msgspec.json.encode(_Note(dict(sorted(files.items()))))
+        content = msgspec.json.encode(_ChecksumNote(dict(sorted(files.items()))))
         file.write(msgspec.json.format(content, indent=1) + b"\n")
 
 
@@ -180,7 +180,7 @@ def _noted(folder: Path) -> dict[str, Checksum] | None:
     """Return the checksums that were noted; None where none were, or by a newer tracekit."""
     path = folder / CHECKSUMS
     try:
-        note = msgspec.json.decode(read_input(path), type=_Note)
+        note = msgspec.json.decode(read_input(path), type=_ChecksumNote)
     except FileNotFoundError:
         return None
     except msgspec.MsgspecError as error:
@@ -193,7 +193,7 @@ def _noted(folder: Path) -> dict[str, Checksum] | None:
     return note.files
 
 
-def _digests(files: Iterable[tuple[str, _Seen]]) -> Iterator[tuple[str, str | None]]:
+def _digests(files: Iterable[tuple[str, _FileStamp]]) -> Iterator[tuple[str, str | None]]:
     """Yield the digest of each file by its name; None for one that cannot be read."""
     every = list(files)
     names = [name for name, _ in every]

@@ -110,7 +110,7 @@ class Recalled:
 
 
 @dataclass(frozen=True)
-class Memory:
+class HistoryKeeper:
     """The history of a plan's nights on a machine; what is not to be kept is never added to it."""
 
     plan: NightPlan
@@ -189,8 +189,8 @@ class Memory:
         file = file_of(self.plan.history)
         return file and file.parent.resolve()
 
-    def _queue(self, store: Store) -> "Queue":
-        return Queue(store, self.plan, self.machine, alone=True)
+    def _queue(self, store: Store) -> "WaitingNights":
+        return WaitingNights(store, self.plan, self.machine, alone=True)
 
     def _accepted(self, store: Store, captures: Iterable[Capture]) -> dict[str, Accepted]:
         """Return what is expected of captures, by name, where something was accepted."""
@@ -215,17 +215,19 @@ def sync(plan: NightPlan, machine: str, url: str = "") -> Synced:
     Raise a TracekitError where the history cannot be used; what failed later is in the answer.
     """
     with Store.open(url or plan.history) as store:
-        done = Queue(store, plan, machine).add_all()
+        done = WaitingNights(store, plan, machine).add_all()
         if done.added and done.ended is None and not url:
             try:
-                Memory(plan, machine).draw(store, nights_in(plan.output)[-1], datetime.now(UTC))
+                HistoryKeeper(plan, machine).draw(
+                    store, nights_in(plan.output)[-1], datetime.now(UTC)
+                )
             except TracekitError as error:
                 done.ended = error
     return done
 
 
 @dataclass
-class Queue:
+class WaitingNights:
     """The nights in a plan's folder that a history does not have.
 
     A night on this machine that asks is `alone`: it holds the folder's lock, so no other runs.

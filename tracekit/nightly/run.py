@@ -19,7 +19,7 @@ from tracekit.nightly.gate.drift import anchors_due, with_drift, with_previous
 from tracekit.nightly.gate.judge import night_outcome
 from tracekit.nightly.gate.withhold import withhold
 from tracekit.nightly.history.night import KINDS, Night
-from tracekit.nightly.memory import Memory, Recalled
+from tracekit.nightly.memory import HistoryKeeper, Recalled
 from tracekit.nightly.plan.plan import Capture, NightPlan, relative
 from tracekit.nightly.rehearsal import only
 from tracekit.nightly.schedule.job import rotate_log
@@ -67,7 +67,7 @@ def run_night(
         rotate_log(plan.output)
         begun = now()
         first = replace(_first(plan, begun, chosen), kept=keep)
-        memory = Memory(plan, first.machine, keep)
+        memory = HistoryKeeper(plan, first.machine, keep)
         recalled = memory.recall(chosen, begun)
         chosen = [with_previous(each, recalled.series, plan.file.parent) for each in chosen]
         folder = NightFolder(make_output(plan.output / first.id))

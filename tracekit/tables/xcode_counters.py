@@ -24,7 +24,7 @@ GPU_TIME = "GPU Time"
 
 
 @dataclass(frozen=True)
-class _Form:
+class _CountersForm:
     """How a file of counters begins: its first columns, and which of them says what.
 
     `label` is None where the column of the `function` holds the label as well. `encoder` are the
@@ -42,7 +42,7 @@ class _Form:
     units: bool = True
 
 
-_ROUNDED = _Form(
+_ROUNDED = _CountersForm(
     ("Index", "Encoder FunctionIndex", "CommandBuffer Label", "Encoder Label", ""),
     ",",
     function=1,
@@ -50,7 +50,7 @@ _ROUNDED = _Form(
     command_buffer=2,
     units=False,
 )
-_EXACT = _Form(
+_EXACT = _CountersForm(
     (
         *("Index", "Encoder Index", "CommandBuffer Index", "FunctionIndex"),
         *("CommandBuffer Label", "Encoder Label", "Marker"),
@@ -62,7 +62,7 @@ _EXACT = _Form(
     encoder=(1, 2),
     marker=6,
 )
-_TAB = _Form(("Thumbnails", "Name"), "\t", function=1)
+_TAB = _CountersForm(("Thumbnails", "Name"), "\t", function=1)
 _FORMS = (_ROUNDED, _EXACT, _TAB)
 _LINE_END = re.compile(r"[\r\n]")
 _NAME = re.compile(r"(\d+)(?: (.*))?")
@@ -103,11 +103,11 @@ class _Encoder:
 
 
 @dataclass
-class _File:
+class _CountersFile:
     """What a file holds: its encoders by function, in a form, and what is not kept of it."""
 
     path: Path
-    form: _Form
+    form: _CountersForm
     encoders: dict[int, _Encoder] = field(default_factory=dict[int, _Encoder])
     remarks: list[str] = field(default_factory=list[str])
 
@@ -199,7 +199,7 @@ def _beginning(path: Path) -> str:
     return _LINE_END.split(text, maxsplit=1)[0]
 
 
-def _form(path: Path) -> _Form | None:
+def _form(path: Path) -> _CountersForm | None:
     """Return the form whose first columns the file has; None where it has those of none."""
     first = _beginning(path)
     for form in _FORMS:
@@ -226,12 +226,12 @@ def _lines(path: Path, delimiter: str) -> list[list[str]]:
         raise InputError(f"{path} cannot be read as an export of counters: {error}.") from error
 
 
-def _file(path: Path) -> _File:
+def _file(path: Path) -> _CountersFile:
     """Read a CSV, or a tab."""
     form = _form(path)
     if form is None:
         raise refused_table(path) or InputError(f"{path} is no export of Xcode's counters.")
-    file = _File(path, form)
+    file = _CountersFile(path, form)
     heads, *rows = _lines(path, form.delimiter)
     for number, row in enumerate(rows, start=2):
         line = f"Line {number} of {path}"
@@ -249,7 +249,7 @@ def _file(path: Path) -> _File:
     return file
 
 
-def _function(form: _Form, row: Sequence[str], line: str) -> tuple[int, str]:
+def _function(form: _CountersForm, row: Sequence[str], line: str) -> tuple[int, str]:
     """Return the index of the function of a row, and the label of its encoder."""
     named = _NAME.fullmatch(row[form.function])
     together = form.label is None
@@ -259,7 +259,7 @@ def _function(form: _Form, row: Sequence[str], line: str) -> tuple[int, str]:
 
 
 def _read_cells(
-    encoder: _Encoder, form: _Form, cells: Iterable[tuple[str, str]], line: str
+    encoder: _Encoder, form: _CountersForm, cells: Iterable[tuple[str, str]], line: str
 ) -> None:
     for name, text in cells:
         if text.strip() in _NOTHING:
@@ -284,7 +284,7 @@ def _with_unit(cell: _Cell, name: str) -> _Cell:
     return cell._replace(unit="bytes") if _unit(name) == "B" else cell
 
 
-def _remarks(file: _File, rows: Sequence[Sequence[str]]) -> list[str]:
+def _remarks(file: _CountersFile, rows: Sequence[Sequence[str]]) -> list[str]:
     """Say what a file has that the table of its counters cannot hold, or hold as it is meant."""
     form = file.form
     remarks: list[str] = []

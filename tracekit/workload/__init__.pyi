@@ -1,5 +1,5 @@
 from . import plan as plan
-from .beside import Beside as Beside
+from .beside import NeighbourModules as NeighbourModules
 from .calls import Order as Order
 from .calls import Turns as Turns
 from .calls import alternate as alternate

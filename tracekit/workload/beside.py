@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 
-class Beside:
+class NeighbourModules:
     """Folders whose modules can be imported in `importing`, and what was imported from them."""
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:

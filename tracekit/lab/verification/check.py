@@ -26,7 +26,7 @@ from tracekit.lab.msl.edits import Kernel
 from tracekit.lab.msl.emulation import emulation, generated
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.verify import PATIENCE, Answer, Subject, arrays
-from tracekit.workload import Beside, load_marked
+from tracekit.workload import NeighbourModules, load_marked
 
 _MARK = "__tracekit_check__"
 
@@ -74,7 +74,7 @@ class Declared:
     file: Path
     make: Make
     each: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
-    beside: Beside = field(default_factory=Beside)
+    beside: NeighbourModules = field(default_factory=NeighbourModules)
 
     def cases(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the parameters of every case: each value of `each` that `given` leaves open."""
@@ -116,9 +116,11 @@ def check(
     return mark if make is None else mark(make)
 
 
-def declared_by(make: Make, name: str, file: Path, beside: Beside | None = None) -> Declared:
+def declared_by(
+    make: Make, name: str, file: Path, beside: NeighbourModules | None = None
+) -> Declared:
     """Return the check that a function marked `@check` declares."""
-    return Declared(name, file, make, getattr(make, _MARK), beside or Beside())
+    return Declared(name, file, make, getattr(make, _MARK), beside or NeighbourModules())
 
 
 def load(file: Path) -> Declared:
@@ -127,7 +129,7 @@ def load(file: Path) -> Declared:
     Kernels that the file makes at its top run on the CPU as well.
     """
     open_input(file).close()
-    beside = Beside([file.parent])
+    beside = NeighbourModules([file.parent])
     with beside.importing(), emulation():
         marked = load_marked(file, "check", _MARK)
     if len(marked) != 1:

@@ -19,7 +19,7 @@ from msgspec import Meta
 from tracekit.base import UsageError, size_of
 from tracekit.compare import Scale
 from tracekit.machine import THERMAL_PRESSURES, StateLimits
-from tracekit.workload import METAL_SYSTEM_TRACE, Beside, plan
+from tracekit.workload import METAL_SYSTEM_TRACE, NeighbourModules, plan
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def searched(reference: Reference | None, folder: Path) -> Generator[None]:
         whole = folder.resolve()
         tops = [top for top in (whole, *whole.parents) if (top / ".git").exists()]
         folders = [top / part for top in tops[:1] for part in reference.pythonpath]
-    with Beside(folders).importing():
+    with NeighbourModules(folders).importing():
         yield
 
 
