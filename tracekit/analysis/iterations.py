@@ -257,19 +257,18 @@ def _paced(starts: Times, timeline: pd.DataFrame, asked: IntervalSet, *, shows: 
     usual = float(np.median(periods))
     away = np.abs(periods - usual)
     near = away <= _OUTSIDE * max(float(np.median(away)), _EVEN * usual)
-    if not _is_regular(np.diff(bounds)) or not _keeps_a_grid(starts, usual):
-        return ""
     seen = asked.within(reported, starts[1:]).sum()
     work, rest, periods = (each[near] for each in (work, rest, periods))
     free = periods.size >= FEWEST and float(np.median(rest)) >= _FREE * usual
-    if not free or seen > _MOSTLY * (starts[1:] - reported).sum():
+    regular = _is_regular(np.diff(bounds)) and _keeps_a_grid(starts, usual)
+    if not (regular and free) or seen > _MOSTLY * (starts[1:] - reported).sum():
         return ""
     known = _has_a_displays_rate(usual)
     even = float(periods.std()) <= _EVEN * usual and (known or _has_a_timers_rate(usual))
     told = _falls(work, rest) or (known and float(work.std()) <= _ALIKE * usual)
-    return (
-        f"by a {'display' if shows else 'clock'}, every {duration(usual)}" if even and told else ""
-    )
+    if not (even and told):
+        return ""
+    return f"by a {'display' if shows else 'clock'}, every {duration(usual)}"
 
 
 def _is_regular(counts: Times) -> bool:

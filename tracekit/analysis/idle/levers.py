@@ -149,20 +149,24 @@ def lever(cause: Cause, habits: Habits) -> str:
     """Return what to do about a cause of idle time."""
     if cause in {Cause.START, Cause.REPORT}:
         return _round_trips(habits)
-    if cause is Cause.HOST:
-        return (
-            _HOST if habits.waits is not None and habits.waits < _NO_WAIT else _after_wait(habits)
-        )
-    if cause is Cause.ENCODING:
-        return (
-            _ENCODING if habits.buffers is None or habits.buffers > MANY_WAITS else _COMMIT_EARLIER
-        )
+    if cause in {Cause.HOST, Cause.ENCODING}:
+        return _of_the_host(cause, habits)
     if cause is Cause.LATE_START and habits.other_stream:
         return _OTHER_STREAM
     if cause is Cause.WIRING:
         either = f"{LOST_RESIDENCY} If the loop allocates as much as it wires: {HOT_ALLOCATIONS}"
         return {True: LOST_RESIDENCY, False: HOT_ALLOCATIONS, None: either}[habits.lost]
     return _ADVICE[cause]
+
+
+def _of_the_host(cause: Cause, habits: Habits) -> str:
+    waits = habits.waits
+    if waits is not None and waits >= _NO_WAIT:
+        return _after_wait(habits)
+    if cause is Cause.HOST:
+        return _after_wait(habits) if waits is None else _HOST
+    many = habits.buffers is None or habits.buffers > MANY_WAITS
+    return _ENCODING if many else _COMMIT_EARLIER
 
 
 def _round_trips(habits: Habits) -> str:
