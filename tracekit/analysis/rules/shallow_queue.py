@@ -96,5 +96,5 @@ def _wait_words(gaps: pd.DataFrame) -> str:
     back = gaps[gaps["party"] == str(Party.WAY_BACK)]
     sums = back.groupby("waited", observed=False)["duration"].sum()
     if sums.sum() and sums["yes"] >= sums.sum() / 2:
-        return "The host waits for the report: its commits follow the reports."
+        return "The host waits for the report."
     return "Whether the host waits for the report is not known."
