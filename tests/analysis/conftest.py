@@ -7,6 +7,7 @@ import pytest
 
 from analysed import Golden
 from tracekit.analysis.rule import Finding
+from tracekit.analysis.wording import put_into_words
 
 
 def lines_of(found: Finding | str) -> Iterator[str]:
@@ -16,7 +17,7 @@ def lines_of(found: Finding | str) -> Iterator[str]:
     within = f", in the time of {found.within}" if found.within else ""
     saving = "nothing" if found.saving is None else f"{found.saving:,} ns"
     yield f"{found.severity}{found.rule and f' of {found.rule}'}, saves {saving}{within}"
-    yield f"    {found.message}"
+    yield f"    {put_into_words(found).message}"
     yield f"    {found.advice}"
     for place, seen in enumerate(found.evidence):
         if place < 3 or place == len(found.evidence) - 1:

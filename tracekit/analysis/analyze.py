@@ -15,6 +15,7 @@ from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Finding, Rule, Settings
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.scope import steady_tokens
+from tracekit.analysis.wording import put_into_words
 from tracekit.base import Provenance, TracekitError, UsageError
 from tracekit.tables import Tables
 
@@ -154,7 +155,7 @@ def judge(
     except Exception as error:
         log.exception("The rule %s broke; the others are not affected.", rule.name)
         return Check(rule.name, Status.FAILED, f"the rule broke: {error!r}"), []
-    findings = [replace(finding, rule=rule.name) for finding in found]
+    findings = [put_into_words(replace(finding, rule=rule.name)) for finding in found]
     return Check(rule.name, Status.FOUND if findings else Status.PASSED), findings
 
 

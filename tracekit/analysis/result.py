@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.analysis.rule import Finding
+from tracekit.analysis.rule import Fact, Finding
 from tracekit.base import (
     InputError,
     Provenance,
@@ -196,5 +196,10 @@ def _redacted(finding: Finding, redact: Redaction) -> Finding:
         finding,
         message=redact(finding.message),
         advice=redact(finding.advice),
+        facts=tuple(_redacted_fact(fact, redact) for fact in finding.facts),
         evidence=tuple(replace(seen, note=redact(seen.note)) for seen in finding.evidence),
     )
+
+
+def _redacted_fact(fact: Fact, redact: Redaction) -> Fact:
+    return replace(fact, value=redact(fact.value)) if isinstance(fact.value, str) else fact

@@ -42,8 +42,27 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class Fact:
+    """A number or a word that a finding rests on.
+
+    `unit` says how a number is written, as that of a metric does: "ns", "ratio", "bytes", "" for
+    a count. A word, or None for what is not known, has none.
+    """
+
+    name: str
+    value: float | int | str | bool | None
+    unit: str = ""
+
+
+@dataclass(frozen=True)
 class Finding:
-    """A fact that a rule found.
+    """What a rule found, as data: facts, the cause, the lever, windows and the saving.
+
+    `wording` names the sentence that states the facts, a file of `templates/findings`; the analysis
+    writes it into `message`. `lever` is the mechanism whose repair `levers.toml` describes, for
+    this kind of program; the analysis writes that into `advice`. `cause` is the same mechanism,
+    or a narrower one that has no lever of its own. `effects` are the rules that found the same
+    time, and have no finding of their own for that reason.
 
     `saving` is the time that could be won in the window the rule looked at, in ns; None where
     it cannot be estimated. `saving_per_token` is the same for each token of the steady window;
@@ -60,19 +79,50 @@ class Finding:
     saving: int | None = None
     saving_per_token: float | None = None
     within: str = ""
+    wording: str = ""
+    facts: tuple[Fact, ...] = ()
+    cause: str = ""
+    lever: str = ""
+    effects: tuple[str, ...] = ()
+
+    def fact(self, name: str) -> float | int | str | bool | None:
+        """Return the value of a fact; raises KeyError where the finding does not have it."""
+        for each in self.facts:
+            if each.name == name:
+                return each.value
+        raise KeyError(name)
 
 
 def finding(
-    message: str,
-    advice: str,
+    message: str = "",
+    advice: str = "",
     evidence: tuple[Evidence, ...] = (),
     *,
+    wording: str = "",
+    facts: tuple[Fact, ...] = (),
+    cause: str = "",
+    lever: str = "",
     severity: Severity = Severity.WARNING,
     saving: int | None = None,
     within: str = "",
 ) -> Finding:
-    """Return what a rule found; the analysis adds the rule's name."""
-    return Finding("", severity, message, advice, evidence, saving, within=within)
+    """Return what a rule found; the analysis adds the rule's name, the sentence and the advice.
+
+    A cause that is not given is the lever's.
+    """
+    return Finding(
+        "",
+        severity,
+        message,
+        advice,
+        evidence,
+        saving,
+        within=within,
+        wording=wording,
+        facts=facts,
+        cause=cause or lever,
+        lever=lever,
+    )
 
 
 Findings = Iterator[Finding]

@@ -1,8 +1,8 @@
 """`trace-overhead`: recording itself made the workload slower."""
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Findings, finding
-from tracekit.base import Overhead, Provenance, percent
+from tracekit.analysis.rule import Fact, Findings, finding
+from tracekit.base import Overhead, Provenance
 
 _ADVICE = (
     "Take shares of this recording (idle time by cause, the share of a kernel), not its "
@@ -36,11 +36,5 @@ def trace_overhead(provenance: Provenance, *, limit: float = 0.05) -> Findings:
         raise Unavailable(f"what recording cost was not measured{why}.")
     if ratio <= limit or (spread is not None and ratio - spread <= 0):
         return
-    give = "" if spread is None else f" (± {percent(spread)})"
-    yield finding(
-        message=(
-            f"Recording made the workload {percent(ratio)}{give} slower: absolute times are "
-            "too long, only shares can be compared."
-        ),
-        advice=_ADVICE,
-    )
+    facts = (Fact("ratio", ratio, "ratio"), Fact("spread", spread, "ratio"))
+    yield finding(wording="trace-overhead", facts=facts, advice=_ADVICE)

@@ -1,0 +1,74 @@
+"""The sentence of a finding: a template over its facts, the only place where facts become words.
+
+The templates are the files of `templates/findings`, in jinja2. A fact stands in them by its name
+and is written by its unit; `if` asks whether it is neither zero, nor empty, nor unknown. Line
+breaks and indents of a template count as one blank.
+"""
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tracekit.analysis.rule import Fact, Finding
+from tracekit.base import count, quantity, shipped
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_FOLDER = "findings"
+
+
+class ShownFact:
+    """A fact as a template sees it: written by its unit, compared by its value."""
+
+    def __init__(self, fact: Fact) -> None:
+        """Show the fact."""
+        self.value = fact.value
+        self._unit = fact.unit
+
+    def __str__(self) -> str:
+        """Return the value in words."""
+        if isinstance(self.value, str):
+            return self.value
+        if self._unit == "" and isinstance(self.value, int):
+            return count(self.value)
+        return quantity(self.value, self._unit)
+
+    def __bool__(self) -> bool:
+        """Tell whether there is anything to write."""
+        return bool(self.value)
+
+
+def counted(number: ShownFact | int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: "1 gap", "1,204 gaps", "2 passes"."""
+    value = number.value if isinstance(number, ShownFact) else number
+    if not isinstance(value, int):
+        return f"{number} {plural or noun + 's'}"
+    return f"{count(value)} {noun if value == 1 else plural or noun + 's'}"
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  30 ms
+
+    environment = Environment(
+        loader=FileSystemLoader(shipped("templates") / _FOLDER),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701  plain text; a page escapes it
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["counted"] = counted
+    return environment
+
+
+def sentence_of(finding: Finding) -> str:
+    """Return the sentence that states the finding's facts."""
+    template = _environment().get_template(f"{finding.wording}.txt")
+    shown = {fact.name: ShownFact(fact) for fact in finding.facts}
+    return " ".join(template.render(shown).split())
+
+
+def put_into_words(finding: Finding) -> Finding:
+    """Return the finding with its sentence; one that has none of its own keeps its message."""
+    return replace(finding, message=sentence_of(finding)) if finding.wording else finding
