@@ -58,7 +58,7 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["counted"] = counted
+    environment.filters |= {"counted": counted}
     return environment
 
 
