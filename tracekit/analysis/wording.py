@@ -5,6 +5,7 @@ and is written by its unit; `if` asks whether it is neither zero, nor empty, nor
 breaks and indents of a template count as one blank.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -58,7 +59,8 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"counted": counted}
+    filters: dict[str, Callable[..., str]] = {"counted": counted}
+    environment.filters.update(filters)
     return environment
 
 
