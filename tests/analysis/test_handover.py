@@ -86,7 +86,5 @@ def test_a_finding_says_that_the_thread_which_hands_over_computed() -> None:
     tables = {"gpu_intervals": work, "steps": marked, "phases": phases}
     known = Given(tables, Provenance(targets=(Process(7, "x"),)))
     [finding] = inject(RULES["bubbles"].judge, known)
-    assert "had nothing of the target to do for 40.0 %" in finding.message
-    assert (
-        "For 39.0 % of the steps' time the thread that calls `submit` computed" in finding.message
-    )
+    assert finding.fact("idle_share") == 0.4
+    assert finding.fact("computing") == 0.39

@@ -17,7 +17,7 @@ from tracekit.analysis.result import (
     reasons,
     redact_result,
 )
-from tracekit.analysis.rule import Evidence, Finding, Severity
+from tracekit.analysis.rule import Evidence, Fact, Finding, Severity
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Process, Provenance, save
 from tracekit.base.redaction import own_redaction
@@ -30,7 +30,19 @@ RESULT = Result(
         Measurement("gpu_busy", None, "ns", Better.NEITHER, "the work ran on the CPU."),
     ),
     findings=(
-        Finding("bubbles", Severity.WARNING, "Idle for 20 %.", "Submit ahead.", SEEN, saving=10),
+        Finding(
+            "bubbles",
+            Severity.WARNING,
+            "Idle for 20 %.",
+            "Submit ahead.",
+            SEEN,
+            saving=10,
+            wording="bubbles",
+            facts=(Fact("idle", 10, "ns"),),
+            cause="way-back",
+            lever="round-trips",
+            effects=("shallow-queue",),
+        ),
     ),
     checks=(Check("bubbles", Status.FOUND), Check("low-occupancy", Status.ABSTAINED, "none.")),
 )
@@ -48,7 +60,15 @@ def test_a_result_comes_back_from_the_fields_that_are_documented(tmp_path: Path)
     evidence = {"table": "gpu_intervals", "start": 10, "end": 20, "note": ""}
     rest = {"saving": 10, "saving_per_token": None, "within": "", "evidence": [evidence]}
     said = {"message": "Idle for 20 %.", "advice": "Submit ahead."}
-    assert document["findings"] == [{"rule": "bubbles", "severity": "warning", **said, **rest}]
+    data = {
+        "wording": "bubbles",
+        "facts": [{"name": "idle", "value": 10, "unit": "ns"}],
+        "cause": "way-back",
+        "lever": "round-trips",
+        "effects": ["shallow-queue"],
+    }
+    finding = {"rule": "bubbles", "severity": "warning", **said, **rest, **data}
+    assert document["findings"] == [finding]
     abstained = {"rule": "low-occupancy", "status": "abstained", "reason": "none."}
     assert document["checks"][1] == abstained
 

@@ -6,7 +6,6 @@ what the table says is not known: a way back, or work on another device, before 
 which `waited` is unknown or none may be the host's time, and `unknown` may be any party.
 """
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -19,7 +18,7 @@ import pytest
 from analysed import given
 from schedules.programs import KINDS, Program, program
 from schedules.truth import BACK, COMPILE, HOST, OTHER, PAUSE, THERE, WITHIN, WORKS
-from tracekit.analysis.idle.pieces import CAUSES, Cause, Party
+from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
@@ -291,12 +290,6 @@ OF_CAUSES = {
     HOST: (Cause.HOST, Cause.ENCODING),
 }
 """The causes that only one party can have."""
-_SHARE = r"\((?:< )?(\d+(?:\.\d+)?) %\)"
-_PARTS = re.compile(
-    rf"the device works [^(]*{_SHARE}; the way to the device takes [^(]*{_SHARE}, the way back "
-    rf"[^(]*{_SHARE}, the host from report to commit [^(]*{_SHARE}\."
-)
-_HOST_BOUND = re.compile(r"idle for (\d+(?:\.\d+)?) % of .* in the time of a host that did not")
 _LEAST = 0.02  # of the loop: less is not spoken of
 
 
@@ -309,32 +302,34 @@ def judge(rule: str, one: Played) -> list[Finding]:
 
 
 def named_shares(one: Played) -> list[tuple[str, dict[str, float]]]:
-    """Return for each sentence the shares of the loaded time that it gives to parties."""
+    """Return for each finding the shares of the loaded time that it gives to parties."""
     found: list[tuple[str, dict[str, float]]] = []
-    for rule in ("shallow-queue", "host-bound"):
-        for finding in judge(rule, one):
-            text = finding.message
-            parts = _PARTS.search(text) or _HOST_BOUND.search(text)
-            assert parts is not None, text
-            parties = (WORKS, THERE, BACK, HOST) if len(parts.groups()) > 1 else (HOST,)
-            shares = (float(share) / 100 for share in parts.groups())
-            found.append((text, dict(zip(parties, shares, strict=True))))
+    for finding in judge("shallow-queue", one):
+        facts = numbers_of(finding)
+        names = {WORKS: "works", THERE: "way_there", BACK: "way_back", HOST: "host"}
+        shares = {party: facts[name] / facts["period"] for party, name in names.items()}
+        found.append(("shallow-queue", shares))
+    found.extend(
+        ("host-bound", {HOST: numbers_of(finding)["lost_share"]})
+        for finding in judge("host-bound", one)
+    )
     for finding in judge("bubbles", one):
-        idle = sum(one.known["shares"].values()) / one.known["loaded"]["duration"].sum()
-        words = {str(cause): share for cause, share in _listed(finding.message)}
+        facts = numbers_of(finding)
         shares = {
-            party: idle * sum(words.get(CAUSES[cause], 0.0) for cause in causes)
+            party: sum(facts[f"idle_{cause.replace('-', '_')}"] for cause in causes) / facts["load"]
             for party, causes in OF_CAUSES.items()
         }
-        found.append((finding.message, shares))
+        found.append(("bubbles", shares))
     return found
 
 
-def _listed(text: str) -> list[tuple[str, float]]:
-    listed = re.search(r"By cause: (.*?)(?:\.(?: |$))(?=[A-Z]|$)", text)
-    assert listed is not None, text
-    pairs = re.findall(r"([a-z ]+?) (\d+(?:\.\d+)?) %", listed.group(1))
-    return [(name.strip(), float(share) / 100) for name, share in pairs]
+def numbers_of(finding: Finding) -> dict[str, float]:
+    """Return the facts of a finding that are numbers."""
+    return {
+        fact.name: float(fact.value)
+        for fact in finding.facts
+        if isinstance(fact.value, (int, float))
+    }
 
 
 def false_words(one: Played) -> list[str]:

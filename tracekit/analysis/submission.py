@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.idle.gaps import Gaps, gaps_of_waits
 from tracekit.analysis.idle.levers import Habits
+from tracekit.analysis.idle.pieces import Party
 from tracekit.analysis.idle.samples import host_words, other_thread, sampled
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
@@ -57,6 +58,7 @@ def habits_of(
     loop: Loop,
     loaded: pd.DataFrame,
     gaps: pd.DataFrame,
+    parties: dict[Party, int],
     timeline: pd.DataFrame,
     iterations: pd.DataFrame | None,
     residency: Wired | None,
@@ -74,6 +76,7 @@ def habits_of(
         waits=waits,
         buffers=len(buffers) / held.count if held.count else None,
         host_longer=host_time(held, timeline, loaded) > int(buffers["busy"].sum()),
+        small_work=parties[Party.WAY_THERE] + parties[Party.WAY_BACK] > parties[Party.WORKS],
         lost=None if residency is None else residency.lost,
         other_stream=other_thread(gaps, cpu_profile, submissions),
         sampled=sampled(meanwhile),

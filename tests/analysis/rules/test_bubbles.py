@@ -5,6 +5,7 @@ import pytest
 from analysed import MS, Golden, intervals, judged, named, phases
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Finding
+from tracekit.analysis.wording import put_into_words
 
 
 def judge(
@@ -37,7 +38,7 @@ def test_gaps_are_found_with_lead_in_and_tail_and_their_causes(golden: Golden) -
 def test_without_marks_the_window_is_the_span_of_the_target() -> None:
     [finding] = judge([(0, 5), (15, 5)])
     assert finding.saving == 10 * MS
-    assert "of the time from the target's first to its last interval" in finding.message
+    assert finding.fact("window") == "the time from the target's first to its last interval"
     assert not judge([(0, 6), (4, 6)])
     [finding] = judge([(step * 0.0076, 0.00418) for step in range(100)])
     assert finding.saving == 99 * 3_420 + 1_000  # short gaps count, from the first commit on
@@ -76,7 +77,7 @@ def test_what_the_workload_did_in_most_gaps_is_named(golden: Golden) -> None:
     ):
         [finding] = judge([(0, 40), (80, 20)], (0, 100), *annotated)
         assert finding.saving == saving * MS, annotated
-        found.append(f"{annotated}: {finding.message}")
+        found.append(f"{annotated}: {put_into_words(finding).message}")
     golden(*found)
 
 

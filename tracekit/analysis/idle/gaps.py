@@ -45,7 +45,7 @@ _NEEDS: dict[Cause, tuple[str, ...]] = {
     Cause.HOST: ("compiles", *_DRIVEN, "encoding", "completions"),
     Cause.UNATTRIBUTED: (),
 }
-_OF_THE_HOST = (Cause.ENCODING, Cause.HOST)
+_OF_THE_HOST: tuple[Cause, ...] = (Cause.ENCODING, Cause.HOST)
 _MISSING = {
     "compiles": "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
     f"did the workload report spans “{COMPILE}”.",
@@ -59,6 +59,16 @@ _MISSING = {
     "were recorded.",
     "states": "no performance state of the GPU (gpu-performance-state-intervals) was recorded.",
 }
+_LACKING = {
+    "compiles": "compiler activity",
+    "driver intervals": "driver intervals",
+    "driver events": "driver events",
+    "completions": "completions of command buffers",
+    "encoding": "encoders and submissions",
+    "states": "performance states",
+}
+"""What is missing, in a few words."""
+_CALLS = "the workload's calls"
 _NO_CALLS = "the calls of the workload, which show when it built its work, were not recorded."
 
 
@@ -76,12 +86,15 @@ def causes_table(
 ) -> pd.DataFrame:
     """Return the table `causes`: for each `cause` the `reason` why its share is not known, or null.
 
-    Where there is no gap, no cause took any time.
+    What the recording `lacks`, in a few words, stands in a column too. Where there is no gap, no
+    cause took any time.
     """
     if device.on_the_host:
-        return _table(_on_a_cpu(spans, submissions))
+        absent = submissions is None or submissions.empty
+        lacks: dict[Cause, str] = dict.fromkeys(_OF_THE_HOST, _CALLS) if absent else {}
+        return _table(_on_a_cpu(spans, submissions), lacks)
     if gaps.empty:
-        return _table({})
+        return _table({}, {})
     buffers = device.own["command_buffer"].dropna()
     missing = {
         "compiles": compiler_activity is None and not _annotated(spans, COMPILE),
@@ -95,7 +108,11 @@ def causes_table(
         cause: next((_MISSING[source] for source in needed if missing[source]), "")
         for cause, needed in _NEEDS.items()
     }
-    return _table(reasons)
+    lacks = {
+        cause: ", ".join(_LACKING[source] for source in needed if missing[source])
+        for cause, needed in _NEEDS.items()
+    }
+    return _table(reasons, lacks)
 
 
 def _on_a_cpu(spans: pd.DataFrame | None, submissions: pd.DataFrame | None) -> dict[Cause, str]:
@@ -109,11 +126,12 @@ def _on_a_cpu(spans: pd.DataFrame | None, submissions: pd.DataFrame | None) -> d
     return reasons
 
 
-def _table(reasons: dict[Cause, str]) -> pd.DataFrame:
+def _table(reasons: dict[Cause, str], lacks: dict[Cause, str]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "cause": pd.array([str(cause) for cause in Cause], dtype="string"),
             "reason": pd.array([reasons.get(cause) or None for cause in Cause], dtype="string"),
+            "lacks": pd.array([lacks.get(cause) or None for cause in Cause], dtype="string"),
         }
     )
 
@@ -122,6 +140,18 @@ def why_unknown(causes: pd.DataFrame, cause: Cause) -> str:
     """Return the reason why a cause's share is not known; "" where it is known."""
     [reason] = causes.loc[causes["cause"] == str(cause), "reason"]
     return "" if pd.isna(reason) else str(reason)
+
+
+def lacking(causes: pd.DataFrame, *chosen: Cause) -> str:
+    """Name what was not recorded, so that time of one cause may count for another; "" if nothing.
+
+    It is asked for all causes, or for those that are `chosen`.
+    """
+    rows = causes
+    if chosen:
+        rows = causes[causes["cause"].isin([str(cause) for cause in chosen])]
+    names = [name for cell in rows["lacks"].dropna() for name in cell.split(", ")]
+    return ", ".join(dict.fromkeys(names))
 
 
 def doubt(causes: pd.DataFrame, cause: Cause) -> str:
@@ -334,6 +364,15 @@ def gaps_of(gaps: pd.DataFrame, *causes: Cause) -> Gaps:
     lengths = np.where(chosen, gaps["duration"].to_numpy(dtype=np.int64), 0)
     lost = np.add.reduceat(lengths, first) if first.size else lengths
     return Gaps(starts[lost > 0], ends[lost > 0], lost[lost > 0], devices_of(gaps))
+
+
+def idle_of_unknown_waits(gaps: pd.DataFrame) -> int:
+    """Return the idle time on ways back of which nothing tells whether the host waited; ns.
+
+    Of several devices it is the mean.
+    """
+    back = (gaps["party"] == str(Party.WAY_BACK)) & (gaps["waited"] == "unknown")
+    return round(int(gaps.loc[back, "duration"].sum()) / devices_of(gaps))
 
 
 def by_party(gaps: pd.DataFrame, loaded: pd.DataFrame, loop: Loop) -> dict[Party, int]:

@@ -28,6 +28,7 @@ class Habits:
     waits: float | None = None
     buffers: float | None = None
     host_longer: bool = False
+    small_work: bool = False
     lost: bool | None = None
     other_stream: bool = False
     sampled: bool = False
@@ -143,6 +144,52 @@ _ADVICE = {
         "lists what is there), or tell by spans what the host does, and look at the longest gaps."
     ),
 }
+
+
+_MECHANISMS = {
+    Cause.BETWEEN_ENCODERS: "boundaries-between-encoders",
+    Cause.BETWEEN_BUFFERS: "boundaries-between-buffers",
+    Cause.OTHER_DEVICE: "other-device",
+    Cause.COMPILE: "compile-in-loop",
+    Cause.DRIVER: "driver-work",
+    Cause.OTHER_PROCESS: "other-process",
+    Cause.POWERING_UP: "powering-up",
+    Cause.UNATTRIBUTED: "unattributed",
+}
+
+
+def mechanism(cause: Cause, habits: Habits) -> str:
+    """Return the mechanism behind a cause of idle time, which its lever depends on."""
+    if cause in {Cause.START, Cause.REPORT, Cause.HOST, Cause.ENCODING}:
+        return _turn(cause, habits)
+    if cause is Cause.LATE_START:
+        return "other-stream" if habits.other_stream else "late-start"
+    if cause is Cause.WIRING:
+        return {True: "wiring-lost", False: "wiring-allocations", None: "wiring"}[habits.lost]
+    return _MECHANISMS[cause]
+
+
+def _turn(cause: Cause, habits: Habits) -> str:
+    """Return the mechanism where host and device take turns, or where the host is late."""
+    waits = habits.waits
+    if waits is not None and waits < _NO_WAIT:
+        return _without_wait(cause, habits)
+    if waits is not None and waits < RARE:
+        return "periodic-wait"
+    if waits is not None and waits > MANY_WAITS:
+        return "several-waits"
+    if habits.small_work:
+        return "round-trips"
+    if habits.host_longer and cause in {Cause.HOST, Cause.ENCODING}:
+        return "host-encodes"
+    return "wait-each-iteration"
+
+
+def _without_wait(cause: Cause, habits: Habits) -> str:
+    if cause is Cause.HOST:
+        return "host-elsewhere"
+    many = habits.buffers is None or habits.buffers > MANY_WAITS
+    return "host-encodes" if many else "commit-earlier"
 
 
 def lever(cause: Cause, habits: Habits) -> str:

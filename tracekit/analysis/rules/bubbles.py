@@ -1,18 +1,27 @@
 """`bubbles`: the device waits for work of the target."""
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from tracekit.analysis.handover import Handover
-from tracekit.analysis.idle.gaps import gaps_of, idle_time, loaded_time, longest_gaps, unsure
-from tracekit.analysis.idle.levers import Habits, advice
+from tracekit.analysis.idle.gaps import (
+    gaps_of,
+    idle_of_unknown_waits,
+    idle_time,
+    lacking,
+    loaded_time,
+    longest_gaps,
+)
+from tracekit.analysis.idle.levers import Habits, advice, mechanism
 from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Findings, finding
+from tracekit.analysis.rule import Fact, Findings, finding
 from tracekit.analysis.scope import Device
-from tracekit.base import duration, percent
+from tracekit.base import percent
 
 _MOST = 0.5  # of the idle time, for what the host did to be named
-_LEAST = 0.001  # of the idle time, for a cause to be named
+_LEAST = 0.05  # of the idle time, for a cause to be named
 _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended
 
 
@@ -59,62 +68,58 @@ def bubbles(
     idle, load = idle_time(gaps), loaded_time(loaded)
     if idle <= limit * load or loop.paced:
         return
-    doubt = unsure(causes)
-    who = "CPU backend" if device.on_the_host else "GPU"
+    worst = max(shares, key=lambda cause: shares[cause])
+    lever = mechanism(worst, habits)
+    unknown = idle_of_unknown_waits(gaps)
     yield finding(
-        message=(
-            f"The {who} had nothing of the target to do for {percent(idle / load)} of "
-            f"{_name(loop, load)} ({duration(idle)} of {duration(load)}), in "
-            f"{_counted(gaps)}. By cause: {_listed(shares, idle)}."
-            f"{doubt and f' {doubt}'}{_computing(handover, idle / load)}"
-            f"{_meanwhile(gaps, idle)}{habits.meanwhile}"
+        wording="bubbles",
+        facts=(
+            Fact("device", "CPU backend" if device.on_the_host else "GPU"),
+            Fact("idle_share", idle / load, "ratio"),
+            Fact("idle", idle, "ns"),
+            Fact("load", load, "ns"),
+            Fact("window", loop.name),
+            Fact("paused", loop.length - load, "ns"),
+            Fact("gaps", gaps_of(gaps, *Cause).count),
+            Fact("longest_gap", int(gaps_of(gaps, *Cause).lost.max()), "ns"),
+            Fact("causes", _listed(shares, idle)),
+            Fact("unknown_waits", unknown / idle, "ratio"),
+            Fact("lacking", lacking(causes)),
+            Fact("computing", _computing(handover, idle / load), "ratio"),
+            Fact("spans", _spans(gaps, idle)),
+            Fact("meanwhile", habits.meanwhile.strip()),
+            *_of_causes(shares),
         ),
+        cause=str(worst),
+        lever=lever,
         advice=advice(shares, habits),
         evidence=longest_gaps(gaps),
         saving=idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE),
     )
 
 
-def _computing(handover: Handover, idle: float) -> str:
-    """Say that the thread which hands over computed for most of the idle time, if it did."""
-    if handover.computing <= _MOST * idle:
-        return ""
-    return (
-        f" For {percent(handover.computing)} of the steps' time the thread that calls `submit` "
-        "computed in it: that counts as preparation, and is no idle time if it is the step's work."
-    )
-
-
-def _name(loop: Loop, load: int) -> str:
-    """Name the window, less the time without load."""
-    without = loop.length - load
-    return f"{loop.name} less {duration(without)} without load" if without else loop.name
-
-
-def _counted(gaps: pd.DataFrame) -> str:
-    whole = gaps_of(gaps, *Cause)
-    return (
-        f"{whole.count:,} gap{'s' if whole.count > 1 else ''}; "
-        f"the longest lasted {duration(int(whole.lost.max()))}"
-    )
+def _computing(handover: Handover, idle: float) -> float:
+    """Return for how much of the steps' time `submit` computes, where that is most of `idle`."""
+    return handover.computing if handover.computing > _MOST * idle else 0.0
 
 
 def _listed(shares: dict[Cause, int], idle: int) -> str:
-    """Name the causes from a thousandth of the time on, the most first; the unattributed last."""
-    unknown = shares.get(Cause.UNATTRIBUTED, 0)
-    known = [cause for cause in shares if cause is not Cause.UNATTRIBUTED]
-    shown = [cause for cause in known if shares[cause] >= _LEAST * idle]
-    ranked = sorted(shown, key=lambda cause: (-shares[cause], list(CAUSES).index(cause)))
-    named = ", ".join(f"{CAUSES[cause]} {percent(shares[cause] / idle)}" for cause in ranked)
-    rest = f"unattributed {percent(unknown / idle)}" if unknown else "nothing is unattributed"
-    return f"{named}; {rest}" if named else rest
+    """Name the causes that matter, the most first, each with its share of the idle time."""
+    shown = [cause for cause in shares if shares[cause] >= _LEAST * idle]
+    ranked = sorted(shown, key=lambda cause: -shares[cause])
+    return ", ".join(f"{CAUSES[cause]} {percent(shares[cause] / idle)}" for cause in ranked)
 
 
-def _meanwhile(gaps: pd.DataFrame, idle: int) -> str:
-    """Say which spans of the workload cover most of the idle time."""
+def _of_causes(shares: dict[Cause, int]) -> Iterator[Fact]:
+    """Yield the idle time of each cause."""
+    for cause, time in shares.items():
+        yield Fact(f"idle_{cause.replace('-', '_')}", time, "ns")
+
+
+def _spans(gaps: pd.DataFrame, idle: int) -> str:
+    """Return the name of the workload's spans that cover most of the idle time; "" if none do."""
     sums = gaps.groupby("during", observed=True)["duration"].sum()
     named = sums.drop(["", *DOING], errors="ignore")
     if named.empty or named.max() < _MOST * idle:
         return ""
-    part = "All" if named.max() > (1 - _LEAST) * idle else percent(named.max() / idle)
-    return f" {part} of that time lies within spans named “{named.idxmax()}”."
+    return str(named.idxmax())

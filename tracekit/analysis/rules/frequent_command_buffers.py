@@ -2,14 +2,13 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import doubt, gaps_of, loaded_time
+from tracekit.analysis.idle.gaps import gaps_of, lacking, loaded_time
 from tracekit.analysis.idle.levers import BETWEEN_BUFFERS
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_buffers, require_commits
-from tracekit.base import count, duration, percent
 
 
 def frequent_command_buffers(
@@ -52,17 +51,21 @@ def frequent_command_buffers(
     if found.count < fewest or found.time <= limit * load:
         return
     buffers = loop.rows(timeline, "started")
-    rate = len(buffers) / (loop.length / 1e9)
     yield finding(
-        message=(
-            f"The target committed {len(buffers):,} command buffers in {loop.name}"
-            f"{each(len(buffers), iterations)}, {count(round(rate))} a second, with "
-            f"{duration(buffers['busy'].sum() / len(buffers))} of device work in each. At "
-            f"{found.count:,} boundaries between them the device was idle for "
-            f"{duration(found.median)} (median), {duration(found.time)} in all, "
-            f"{percent(found.time / load)} of the window, although the next one had "
-            f"already been committed.{doubt(causes, Cause.BETWEEN_BUFFERS)}"
+        wording="frequent-command-buffers",
+        facts=(
+            Fact("buffers", len(buffers)),
+            Fact("each", each(len(buffers), iterations)),
+            Fact("window", loop.name),
+            Fact("rate", len(buffers) / (loop.length / 1e9), "1/s"),
+            Fact("work", float(buffers["busy"].sum() / len(buffers)), "ns"),
+            Fact("boundaries", found.count),
+            Fact("median", found.median, "ns"),
+            Fact("lost", found.time, "ns"),
+            Fact("lost_share", found.time / load, "ratio"),
+            Fact("lacking", lacking(causes, Cause.BETWEEN_BUFFERS)),
         ),
+        lever="boundaries-between-buffers",
         advice=BETWEEN_BUFFERS,
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=min(found.time, round(found.count * found.median)),

@@ -8,7 +8,7 @@ from tracekit.analysis.idle.levers import MANY_WAITS, SEVERAL_WAITS
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import (
     annotated_readbacks,
@@ -16,7 +16,6 @@ from tracekit.analysis.submission import (
     per_iteration,
     require_lives,
 )
-from tracekit.base import duration, percent
 
 
 def frequent_readback(
@@ -71,12 +70,16 @@ def frequent_readback(
     if often <= most or lost <= limit * load or loop.paced:
         return
     yield finding(
-        message=(
-            f"The program waits for the device {np.round(often, 1):g} times in a steady "
-            f"{unit(rows)} on average. After waits inside of them the device was idle for "
-            f"{duration(lost)}, {percent(lost / load)} of {loop.name}, in "
-            f"{int(inside.sum()):,} gaps."
+        wording="frequent-readback",
+        facts=(
+            Fact("waits", float(np.round(often, 1))),
+            Fact("unit", unit(rows)),
+            Fact("lost", lost, "ns"),
+            Fact("lost_share", lost / load, "ratio"),
+            Fact("window", loop.name),
+            Fact("gaps", int(inside.sum())),
         ),
+        lever="several-waits",
         advice=SEVERAL_WAITS,
         evidence=longest("gpu_intervals", found.starts[inside], found.ends[inside]),
         saving=lost,

@@ -3,13 +3,12 @@
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import host_time_without_wait, loaded_time
-from tracekit.analysis.idle.levers import Habits, lever
+from tracekit.analysis.idle.levers import Habits, lever, mechanism
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_commits
-from tracekit.base import duration, percent
 
 
 def host_bound(
@@ -50,13 +49,17 @@ def host_bound(
         return
     pieces = int(loop.rows(timeline, "started")["intervals"].sum())
     yield finding(
-        message=(
-            f"The device was idle for {percent(found.time / load)} of {loop.name} "
-            f"({duration(found.time)}, in {found.count:,} gaps) in the time of a host that did not "
-            f"wait for it. The target has {pieces:,} pieces of device work"
-            f"{each(pieces, iterations)}."
-            f"{habits.meanwhile}"
+        wording="host-bound",
+        facts=(
+            Fact("lost_share", found.time / load, "ratio"),
+            Fact("lost", found.time, "ns"),
+            Fact("window", loop.name),
+            Fact("gaps", found.count),
+            Fact("pieces", pieces),
+            Fact("each", each(pieces, iterations)),
+            Fact("meanwhile", habits.meanwhile.strip()),
         ),
+        lever=mechanism(Cause.ENCODING, habits),
         advice=lever(Cause.ENCODING, habits),
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=found.time,

@@ -3,14 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import doubt, gaps_of, loaded_time
-from tracekit.analysis.idle.levers import Habits, lever
+from tracekit.analysis.idle.gaps import gaps_of, lacking, loaded_time
+from tracekit.analysis.idle.levers import Habits, lever, mechanism
 from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import require_commits
-from tracekit.base import duration, percent
 
 
 def late_start(
@@ -52,13 +51,18 @@ def late_start(
         return
     p50, p99 = np.percentile(found.lost, (50, 99))
     yield finding(
-        message=(
-            f"The device was idle for {percent(found.time / load)} of {loop.name} "
-            f"({duration(found.time)}) although work of the target had been committed: "
-            f"{found.count:,} starts waited longer than {duration(LATE)}, half of them "
-            f"{duration(p50)} or longer, 1 % {duration(p99)} or longer."
-            f"{doubt(causes, Cause.LATE_START)}"
+        wording="late-start",
+        facts=(
+            Fact("lost_share", found.time / load, "ratio"),
+            Fact("lost", found.time, "ns"),
+            Fact("window", loop.name),
+            Fact("late_starts", found.count),
+            Fact("late", LATE, "ns"),
+            Fact("p50", float(p50), "ns"),
+            Fact("p99", float(p99), "ns"),
+            Fact("lacking", lacking(causes, Cause.LATE_START)),
         ),
+        lever=mechanism(Cause.LATE_START, habits),
         advice=lever(Cause.LATE_START, habits),
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=found.time,

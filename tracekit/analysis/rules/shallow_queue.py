@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import gaps_of_waits, loaded_time
-from tracekit.analysis.idle.levers import RARE, ROUND_TRIP
-from tracekit.analysis.idle.pieces import Party
+from tracekit.analysis.idle.levers import RARE, ROUND_TRIP, Habits, mechanism
+from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.iterations import Loop, unit
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import between_iterations, host_time, in_flight, per_iteration
-from tracekit.base import duration, percent
 
 _TURN = (Party.WAY_THERE, Party.WAY_BACK, Party.HOST)
 
@@ -23,6 +22,7 @@ def shallow_queue(
     timeline: pd.DataFrame,
     iterations: pd.DataFrame,
     parties: dict[Party, int],
+    habits: Habits,
     *,
     limit: float = 0.05,
 ) -> Findings:
@@ -61,12 +61,25 @@ def shallow_queue(
     saving = idle + ran - longest_part
     if saving <= limit * load or loop.paced:
         return
+    number = max(1, len(iterations))
+    parts = {party: parties[party] / number for party in (Party.WORKS, *_TURN)}
     yield finding(
-        message=(
-            f"Each {_name(iterations)} is a round trip, {int(chosen.sum()):,} in {loop.name}. "
-            f"{_parts(parties, load, len(iterations))} "
-            f"{_wait_words(gaps)} On average {depth:.2f} command buffers were in flight."
+        wording="shallow-queue",
+        facts=(
+            Fact("unit", "command buffer" if iterations.empty else unit(iterations)),
+            Fact("window", loop.name),
+            Fact("iterations", len(iterations)),
+            Fact("round_trips", int(chosen.sum())),
+            Fact("period", load / number, "ns"),
+            Fact("works", parts[Party.WORKS], "ns"),
+            Fact("way_there", parts[Party.WAY_THERE], "ns"),
+            Fact("way_back", parts[Party.WAY_BACK], "ns"),
+            Fact("host", parts[Party.HOST], "ns"),
+            Fact("works_share", parties[Party.WORKS] / load, "ratio"),
+            Fact("in_flight", depth, "buffers"),
+            Fact("waits", _waits(gaps)),
         ),
+        lever=mechanism(Cause.REPORT, habits),
         advice=ROUND_TRIP,
         evidence=longest("gpu_intervals", turns.starts[chosen], turns.ends[chosen]),
         saving=saving,
@@ -74,27 +87,8 @@ def shallow_queue(
     )
 
 
-def _name(iterations: pd.DataFrame) -> str:
-    return "command buffer" if iterations.empty else unit(iterations)
-
-
-def _parts(parties: dict[Party, int], load: int, number: int) -> str:
-    """Say what an iteration consists of, or the window where none is known."""
-    whole = f"Of {duration(load / number)}" if number else f"Of {duration(load)}"
-    share = {party: parties[party] / max(1, number) for party in parties}
-    works, there, back, host = (
-        f"{duration(share[party])} ({percent(parties[party] / load)})"
-        for party in (Party.WORKS, *_TURN)
-    )
-    return (
-        f"{whole} the device works {works}; the way to the device takes {there}, the way back "
-        f"{back}, the host from report to commit {host}."
-    )
-
-
-def _wait_words(gaps: pd.DataFrame) -> str:
+def _waits(gaps: pd.DataFrame) -> bool:
+    """Tell whether the host is known to wait for the report; False where that is not known."""
     back = gaps[gaps["party"] == str(Party.WAY_BACK)]
     sums = back.groupby("waited", observed=False)["duration"].sum()
-    if sums.sum() and sums["yes"] >= sums.sum() / 2:
-        return "The host waits for the report."
-    return "Whether the host waits for the report is not known."
+    return bool(sums.sum()) and bool(sums["yes"] >= sums.sum() / 2)

@@ -8,10 +8,9 @@ from tracekit.analysis.idle.levers import BETWEEN_ENCODERS
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_buffers
-from tracekit.base import duration, percent
 
 
 def tiny_encoders(
@@ -51,13 +50,18 @@ def tiny_encoders(
         return
     starts, ends = spans(loop.rows(gpu.own[["start", "duration"]]))
     yield finding(
-        message=(
-            f"The target's device work in {loop.name} is in {starts.size:,} pieces"
-            f"{each(starts.size, iterations)}, {duration(float(np.median(ends - starts)))} each "
-            f"(median). At {found.count:,} boundaries between encoders of one command buffer the "
-            f"device was idle for {duration(found.median)} (median), {duration(found.time)} in "
-            f"all, {percent(found.time / load)} of the window."
+        wording="tiny-encoders",
+        facts=(
+            Fact("pieces", int(starts.size)),
+            Fact("each", each(starts.size, iterations)),
+            Fact("window", loop.name),
+            Fact("work", float(np.median(ends - starts)), "ns"),
+            Fact("boundaries", found.count),
+            Fact("median", found.median, "ns"),
+            Fact("lost", found.time, "ns"),
+            Fact("lost_share", found.time / load, "ratio"),
         ),
+        lever="boundaries-between-encoders",
         advice=BETWEEN_ENCODERS,
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=min(found.time, round(found.count * found.median)),
