@@ -291,7 +291,7 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
 def require_lever(result: Result, rule: str, said: str, unsaid: str) -> None:
     """Require that the rule found something, and that the first finding names the lever."""
     assert not [check for check in result.checks if check.status == "failed"]
-    assert rule in [one.rule for one in result.findings]
+    assert rule in [name for one in result.findings for name in (one.rule, *one.effects)]
     first = result.findings[0]
     assert said in first.advice, first
     assert unsaid not in first.advice, first

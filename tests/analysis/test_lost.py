@@ -169,7 +169,6 @@ _OF_LOOPS = (
     "lost-residency",
 )
 RENAMED |= {(name, "steps") for name in _OF_LOOPS}
-MARKED = re.compile("These shares are not sure, as time|Time of other causes may count")
 IDLE_SHARES = [one for one in METRICS if one.startswith("idle_") and one != "idle_ratio"]
 # Each fault with a seed by which it is large enough to be found.
 FOUND = {
@@ -238,7 +237,7 @@ def check_rule(before: Judged, after: Judged, table: str, how: str) -> None:
     if how == "empty" and place in NONE_FOUND:
         return
     # What is not recorded may count for something else: then a finding says that it may.
-    marked = any(MARKED.search(one.message) for one in said)
+    marked = any(fact.name == "lacking" and fact.value for one in said for fact in one.facts)
     assert new.status is old.status or (marked and new.status is Status.FOUND), place
     if not marked and old.rule not in CHANGED and place not in RENAMED:
         assert sentences(said) <= sentences(was), place

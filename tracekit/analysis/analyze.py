@@ -11,6 +11,7 @@ import pandas as pd
 from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Metric, Unavailable, inject
 from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.ranking import rank_findings
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Finding, Rule, Settings
 from tracekit.analysis.rules import RULES
@@ -51,8 +52,6 @@ def doubted(finding: Finding, uncompared: AbstractSet[tuple[str, str]]) -> Findi
 
 log = logging.getLogger(__name__)
 
-_WORST_FIRST = ("error", "warning", "note")
-
 
 def analyze(
     tables: Mapping[str, pd.DataFrame], provenance: Provenance, settings: Settings | None = None
@@ -79,7 +78,7 @@ def analyze(
         provenance,
         metrics=tuple(measure(metric, known) for metric in METRICS.values()),
         results=results_of(known),
-        findings=tuple(sorted(completed(findings, tokens), key=_rank)),
+        findings=tuple(completed(rank_findings(findings), tokens)),
         checks=tuple(check for check, _ in judged),
     )
 
@@ -157,7 +156,3 @@ def judge(
         return Check(rule.name, Status.FAILED, f"the rule broke: {error!r}"), []
     findings = [put_into_words(replace(finding, rule=rule.name)) for finding in found]
     return Check(rule.name, Status.FOUND if findings else Status.PASSED), findings
-
-
-def _rank(finding: Finding) -> tuple[int, int]:
-    return _WORST_FIRST.index(finding.severity), -(finding.saving or 0)

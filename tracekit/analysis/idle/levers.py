@@ -180,9 +180,9 @@ def _turn(cause: Cause, habits: Habits) -> str:
         return "several-waits"
     if habits.small_work:
         return "round-trips"
-    if habits.host_longer and cause in {Cause.HOST, Cause.ENCODING}:
+    if habits.host_longer and cause is Cause.ENCODING:
         return "host-encodes"
-    return "wait-each-iteration"
+    return "host-after-wait" if habits.host_longer else "wait-each-iteration"
 
 
 def _without_wait(cause: Cause, habits: Habits) -> str:
@@ -192,51 +192,40 @@ def _without_wait(cause: Cause, habits: Habits) -> str:
     return "host-encodes" if many else "commit-earlier"
 
 
-def lever(cause: Cause, habits: Habits) -> str:
-    """Return what to do about a cause of idle time."""
-    if cause in {Cause.START, Cause.REPORT}:
-        return _round_trips(habits)
-    if cause in {Cause.HOST, Cause.ENCODING}:
-        return _of_the_host(cause, habits)
-    if cause is Cause.LATE_START and habits.other_stream:
-        return _OTHER_STREAM
-    if cause is Cause.WIRING:
-        either = f"{LOST_RESIDENCY} If the loop allocates as much as it wires: {HOT_ALLOCATIONS}"
-        return {True: LOST_RESIDENCY, False: HOT_ALLOCATIONS, None: either}[habits.lost]
-    return _ADVICE[cause]
+def by_mechanism(shares: Mapping[Cause, int], habits: Habits) -> dict[str, int]:
+    """Return the idle time behind each mechanism, in ns, the most first."""
+    sums: dict[str, int] = {}
+    for cause, time in shares.items():
+        name = mechanism(cause, habits)
+        sums[name] = sums.get(name, 0) + time
+    return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
 
-def _of_the_host(cause: Cause, habits: Habits) -> str:
-    waits = habits.waits
-    if waits is not None and waits >= _NO_WAIT:
-        return _after_wait(habits)
-    if cause is Cause.HOST:
-        return _after_wait(habits) if waits is None else _HOST
-    many = habits.buffers is None or habits.buffers > MANY_WAITS
-    return _ENCODING if many else _COMMIT_EARLIER
+_TEXTS = {
+    "boundaries-between-encoders": BETWEEN_ENCODERS,
+    "boundaries-between-buffers": BETWEEN_BUFFERS,
+    "other-device": _ADVICE[Cause.OTHER_DEVICE],
+    "compile-in-loop": _ADVICE[Cause.COMPILE],
+    "driver-work": _ADVICE[Cause.DRIVER],
+    "other-process": _ADVICE[Cause.OTHER_PROCESS],
+    "powering-up": _ADVICE[Cause.POWERING_UP],
+    "unattributed": _ADVICE[Cause.UNATTRIBUTED],
+    "late-start": LATE_START,
+    "other-stream": _OTHER_STREAM,
+    "wiring-lost": LOST_RESIDENCY,
+    "wiring-allocations": HOT_ALLOCATIONS,
+    "wiring": f"{LOST_RESIDENCY} If the loop allocates as much as it wires: {HOT_ALLOCATIONS}",
+    "round-trips": ROUND_TRIP,
+    "wait-each-iteration": ONE_WAIT,
+    "host-after-wait": ONE_WAIT + _HOST_LONGER,
+    "several-waits": SEVERAL_WAITS,
+    "periodic-wait": PERIODIC,
+    "host-encodes": _ENCODING,
+    "commit-earlier": _COMMIT_EARLIER,
+    "host-elsewhere": _HOST,
+}
 
 
-def _round_trips(habits: Habits) -> str:
-    waits = habits.waits
-    if waits is not None and _NO_WAIT <= waits < RARE:
-        return PERIODIC
-    return SEVERAL_WAITS if waits is not None and waits > MANY_WAITS else ROUND_TRIP
-
-
-def _after_wait(habits: Habits) -> str:
-    if habits.waits is None:
-        said = f"{ONE_WAIT} {SEVERAL_WAITS}"
-    elif habits.waits < RARE:
-        return PERIODIC
-    else:
-        said = SEVERAL_WAITS if habits.waits > MANY_WAITS else ONE_WAIT
-    said += _HOST_LONGER if habits.host_longer else ""
-    return said if habits.sampled else said + _CANDIDATES
-
-
-def advice(shares: Mapping[Cause, int], habits: Habits) -> str:
-    """Return what to do about the one or two causes that matter, the one that took most first."""
-    least = _MATTERS * sum(shares.values())
-    ranked = sorted(shares, key=lambda cause: -shares[cause])
-    levers = [lever(cause, habits) for cause in ranked[:_MOST] if shares[cause] >= least]
-    return " ".join(dict.fromkeys(levers))
+def lever_text(name: str) -> str:
+    """Return what to do about a mechanism."""
+    return _TEXTS[name]

@@ -13,7 +13,7 @@ from tracekit.analysis.idle.gaps import (
     loaded_time,
     longest_gaps,
 )
-from tracekit.analysis.idle.levers import Habits, advice, mechanism
+from tracekit.analysis.idle.levers import Habits, by_mechanism, lever_text, mechanism
 from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding
@@ -68,8 +68,9 @@ def bubbles(
     idle, load = idle_time(gaps), loaded_time(loaded)
     if idle <= limit * load or loop.paced:
         return
-    worst = max(shares, key=lambda cause: shares[cause])
-    lever = mechanism(worst, habits)
+    name = next(iter(by_mechanism(shares, habits)))
+    behind = [cause for cause in shares if mechanism(cause, habits) == name]
+    worst = max(behind, key=lambda cause: shares[cause])
     unknown = idle_of_unknown_waits(gaps)
     yield finding(
         wording="bubbles",
@@ -87,12 +88,14 @@ def bubbles(
             Fact("lacking", lacking(causes)),
             Fact("computing", _computing(handover, idle / load), "ratio"),
             Fact("spans", _spans(gaps, idle)),
+            Fact("idle_by_lever", by_mechanism(shares, habits)[name], "ns"),
+            Fact("is_explained", value=False),
             Fact("meanwhile", habits.meanwhile.strip()),
             *_of_causes(shares),
         ),
         cause=str(worst),
-        lever=lever,
-        advice=advice(shares, habits),
+        lever=name,
+        advice=lever_text(name),
         evidence=longest_gaps(gaps),
         saving=idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE),
     )

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import host_time_without_wait, loaded_time
-from tracekit.analysis.idle.levers import Habits, lever, mechanism
+from tracekit.analysis.idle.levers import Habits, lever_text, mechanism
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
@@ -48,6 +48,7 @@ def host_bound(
     if found.time <= limit * load or loop.paced:
         return
     pieces = int(loop.rows(timeline, "started")["intervals"].sum())
+    name = mechanism(Cause.ENCODING, habits)
     yield finding(
         wording="host-bound",
         facts=(
@@ -59,8 +60,8 @@ def host_bound(
             Fact("each", each(pieces, iterations)),
             Fact("meanwhile", habits.meanwhile.strip()),
         ),
-        lever=mechanism(Cause.ENCODING, habits),
-        advice=lever(Cause.ENCODING, habits),
+        lever=name,
+        advice=lever_text(name),
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=found.time,
         within="bubbles",

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import gaps_of, lacking, loaded_time
-from tracekit.analysis.idle.levers import Habits, lever, mechanism
+from tracekit.analysis.idle.levers import Habits, lever_text, mechanism
 from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
@@ -50,6 +50,7 @@ def late_start(
     if found.time <= limit * load:
         return
     p50, p99 = np.percentile(found.lost, (50, 99))
+    name = mechanism(Cause.LATE_START, habits)
     yield finding(
         wording="late-start",
         facts=(
@@ -62,8 +63,8 @@ def late_start(
             Fact("p99", float(p99), "ns"),
             Fact("lacking", lacking(causes, Cause.LATE_START)),
         ),
-        lever=mechanism(Cause.LATE_START, habits),
-        advice=lever(Cause.LATE_START, habits),
+        lever=name,
+        advice=lever_text(name),
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=found.time,
         within="bubbles",

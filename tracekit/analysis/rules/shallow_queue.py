@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import gaps_of_waits, loaded_time
-from tracekit.analysis.idle.levers import RARE, ROUND_TRIP, Habits, mechanism
+from tracekit.analysis.idle.levers import RARE, Habits, lever_text, mechanism
 from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.rule import Fact, Findings, finding, longest
@@ -63,6 +63,7 @@ def shallow_queue(
         return
     number = max(1, len(iterations))
     parts = {party: parties[party] / number for party in (Party.WORKS, *_TURN)}
+    name = mechanism(Cause.REPORT, habits)
     yield finding(
         wording="shallow-queue",
         facts=(
@@ -79,8 +80,8 @@ def shallow_queue(
             Fact("in_flight", depth, "buffers"),
             Fact("waits", _waits(gaps)),
         ),
-        lever=mechanism(Cause.REPORT, habits),
-        advice=ROUND_TRIP,
+        lever=name,
+        advice=lever_text(name),
         evidence=longest("gpu_intervals", turns.starts[chosen], turns.ends[chosen]),
         saving=saving,
         within="bubbles",

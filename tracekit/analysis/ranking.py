@@ -1,0 +1,80 @@
+"""From the findings of all rules to those of a run: one for each stretch of time, worst first.
+
+`bubbles` says how long the device was idle, and which lever has most of that time. A rule of one
+cause of idle time says why, in the same time. So `bubbles` carries the sentence of the rule with
+the same lever, and names it among its effects; so it does with all rules of idle time where that
+lever has nearly all of it. An advice is given once.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tracekit.analysis.rule import Fact, Finding, Severity
+from tracekit.analysis.wording import put_into_words
+
+_WHOLE = "bubbles"
+_ALL = 0.9  # of the idle time, from which no other part has a time of its own
+_RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+
+
+def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of a run, by severity and then by what they could save."""
+    merged = merge_parts(list(findings))
+    ranked = sorted(merged, key=lambda each: (_RANKS[each.severity], -(each.saving or 0)))
+    return tuple(_advise_once(ranked))
+
+
+def merge_parts(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings, those that explain the time of `bubbles` made one with it."""
+    whole = next((each for each in findings if each.rule == _WHOLE), None)
+    if whole is None:
+        return list(findings)
+    parts = [each for each in findings if each.within == _WHOLE]
+    same = [part for part in parts if part.lever == whole.lever]
+    if lost(whole, "idle_by_lever") >= _ALL * lost(whole, "idle"):
+        same += [part for part in parts if part not in same]
+    kept = [each for each in findings if each is not whole and each not in same]
+    return [_merge(whole, same), *kept]
+
+
+def lost(finding: Finding, name: str) -> float:
+    """Return a time that a finding is about, in ns; 0 where it does not have it."""
+    times = (fact.value for fact in finding.facts if fact.name == name)
+    return next((time for time in times if isinstance(time, (int, float))), 0)
+
+
+def _merge(whole: Finding, parts: Sequence[Finding]) -> Finding:
+    """Return the whole with the sentence of the part that has its lever, and all as effects."""
+    effects = tuple(part.rule for part in parts)
+    first = next((part for part in parts if part.lever == whole.lever), None)
+    if first is None:
+        return replace(whole, effects=effects)
+    known = {fact.name for fact in whole.facts}
+    facts = tuple(fact for fact in first.facts if fact.name not in known)
+    framed = _with_fact(whole, Fact("is_explained", value=True))
+    if any(fact.name == "meanwhile" for fact in first.facts):
+        framed = _with_fact(framed, Fact("meanwhile", ""))
+    # The frame says already which tables are missing.
+    reason = put_into_words(_with_fact(first, Fact("lacking", "")))
+    return replace(
+        whole,
+        message=f"{put_into_words(framed).message} {reason.message}",
+        facts=(*whole.facts, *facts),
+        saving=first.saving,
+        effects=effects,
+    )
+
+
+def _with_fact(finding: Finding, changed: Fact) -> Finding:
+    """Return the finding with a fact in the place of the one of that name."""
+    others = (fact for fact in finding.facts if fact.name != changed.name)
+    return replace(finding, facts=(*others, changed))
+
+
+def _advise_once(findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Yield the findings; an advice that stands above already is left out."""
+    given: set[str] = set()
+    for finding in findings:
+        again = finding.advice in given
+        given.add(finding.advice)
+        yield replace(finding, advice="") if again else finding
