@@ -68,9 +68,9 @@ def test_frames_without_a_name_are_called_by_binary_and_address() -> None:
     stacks = pa.table({STACKS.names[0]: [0, 1], "frames": [[1, 0], [2]]}, schema=STACKS)
     made = frames_table(Symbols(pa.table(rows, schema=FRAMES), stacks))
     assert list(made.itertuples(index=False, name=None)) == [
-        (0, 0, "libmetal 0xff"),
-        (0, 1, "main"),
-        (1, 0, "(no address)"),
+        (0, 0, "libmetal 0xff", "libmetal"),
+        (0, 1, "main", "probe"),
+        (1, 0, "(no address)", ""),
     ]
 
 

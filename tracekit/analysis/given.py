@@ -7,8 +7,8 @@ tables of the recording speak of them.
 
 They ask by name. `provenance`, its `targets` and its `machine` are there from the start; what is
 made of tables is made when somebody asks, once. So are `losses`, which has what readers of the used
-tables had to say, `settings`, which has how instruments were set, and `profile_frames`, which has
-the frames of sampled stacks.
+tables had to say, `settings`, which has how instruments were set, `launches`, which has what
+processes were started with, and `profile_frames`, which has the frames of sampled stacks.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -35,6 +35,7 @@ from tracekit.analysis.iterations import iterations_table, loop_of, pauses_table
 from tracekit.analysis.lifetime import lifetime_of
 from tracekit.analysis.metrics.roofline import roof_of
 from tracekit.analysis.profile import PROFILES, frames_table
+from tracekit.analysis.program import program_of
 from tracekit.analysis.residency import wired
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.scope import Recorded, device_of, gpu_of
@@ -150,6 +151,19 @@ def settings_table(tables: Tables) -> pd.DataFrame:
     return pd.DataFrame(tables.settings, columns=["instrument", "setting"], dtype="string")
 
 
+def launches_table(tables: Tables) -> pd.DataFrame:
+    """Return the table `launches`: `pid`, `path` and `arguments` of processes, as they are known.
+
+    Paths and arguments may name people, so that nothing that is shown repeats them whole.
+    """
+    runs = (
+        [run for run in tables.toc.runs if tables.run in {None, run.number}] if tables.toc else []
+    )
+    rows = [(pid, path, None) for run in runs for pid, path in run.paths.items()]
+    rows += [(run.target.pid, None, run.arguments) for run in runs if run.target and run.arguments]
+    return pd.DataFrame(rows, columns=["pid", "path", "arguments"])
+
+
 GIVEN_BY_PROVENANCE = ("provenance", "targets", "machine")
 DERIVED: Mapping[str, Callable[..., Any]] = {
     "device": device_of,
@@ -177,8 +191,9 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "counter_means": counter_means,
     "loads": pressure,
     "steady_roof": roof_of,
+    "program": program_of,
 }
-_OF_EXPORTS = (LOSSES, "settings", "profile_frames")
+_OF_EXPORTS = (LOSSES, "settings", "launches", "profile_frames")
 GIVEN = frozenset({*GIVEN_BY_PROVENANCE, *DERIVED, *_OF_EXPORTS})
 
 
@@ -241,6 +256,8 @@ class Given(Mapping[str, Any]):
             return losses_of_used(self._tables, self._used)
         if name == "settings":
             return settings_table(self._tables)
+        if name == "launches":
+            return launches_table(self._tables)
         sampled = next((table for table in PROFILES if table in self._tables), None)
         if sampled is None:
             raise KeyError(name)

@@ -20,9 +20,10 @@ PROFILES = {"cpu_profile": "time-profile", "cycle_profile": "cpu-profile"}
 
 
 def frames_table(symbols: Symbols) -> pd.DataFrame:
-    """Return a row for each frame of each stack: `stack`, `depth` (0 is innermost), `function`.
+    """Return a row for each frame of each stack: `stack`, `depth`, `function`, `binary`.
 
-    A frame without a name is called by its binary and its address.
+    The innermost frame has depth 0. One without a name is called by its binary and its address;
+    a binary that is not known is "".
     """
     frames = symbols.frames.to_pandas()
     address = frames["address"].map(lambda at: f"0x{int(at):x}", na_action="ignore")
@@ -31,12 +32,14 @@ def frames_table(symbols: Symbols) -> pd.DataFrame:
     names = frames["name"].fillna(unnamed).to_numpy(dtype=object)
     stacks = symbols.stacks.column("frames").combine_chunks()
     depths = [np.arange(len(stack)) for stack in stacks.to_pylist()]
+    members = stacks.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
     numbers = np.repeat(np.arange(len(depths)), [depth.size for depth in depths])
     return pd.DataFrame(
         {
             "stack": numbers,
             "depth": np.concatenate(depths) if depths else np.empty(0, np.int64),
-            "function": names[stacks.flatten().to_numpy(zero_copy_only=False).astype(np.int64)],
+            "function": names[members],
+            "binary": binary.to_numpy(dtype=object)[members],
         }
     )
 

@@ -1,0 +1,357 @@
+"""Which kind of program the target is: public programs by what their recordings hold."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tracekit import pipeline
+from tracekit.analysis.given import Given
+from tracekit.analysis.program import ProgramKind, Recognition
+from tracekit.base import Process, Provenance
+from tracekit.run import Run
+from typed_rows import frame
+
+PID = 4711
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a recording holds of a target: all of it literal, none of it ours.
+
+    `work` has (channel, label, milliseconds), `stacks` the (function, binary) of frames, the
+    innermost first.
+    """
+
+    process: str
+    work: Sequence[tuple[str, str, int]] = (("Compute", "Command Buffer 0:Compute Command 0", 5),)
+    stacks: Sequence[Sequence[tuple[str, str]]] = ()
+    shaders: Sequence[str] = ()
+    arguments: str = ""
+    path: str = ""
+    loads: Sequence[str] = ()
+    presents: int = 0
+    clock: str = "gpu"
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        own = {"process": self.process, "pid": PID, "target": True, "clock": self.clock}
+        other = {"process": "WindowServer", "pid": 420, "target": False, "clock": self.clock}
+        strange = [{"start": 0, "duration": 9_000_000, "channel": "Fragment", "label": "x"} | other]
+        made: dict[str, pd.DataFrame] = {
+            "gpu_intervals": frame(
+                "gpu_intervals",
+                [
+                    *(
+                        {"start": at * 10**7, "duration": ms * 10**6, "channel": channel}
+                        | {"label": f"{label}   ( {self.process} ({PID}) )  0x{at:x}"}
+                        | own
+                        for at, (channel, label, ms) in enumerate(self.work)
+                    ),
+                    *strange,
+                ],
+            ),
+            "launches": pd.DataFrame(
+                [(PID, self.path or None, self.arguments or None)],
+                columns=["pid", "path", "arguments"],
+            ),
+        }
+        if self.shaders:
+            rows = [{"time": 0, "name": name, **own} for name in self.shaders]
+            rows.append({"time": 0, "name": "custom_kernel_other_float", **other})
+            made["shaders"] = frame("shaders", rows)
+        if self.loads:
+            rows = [{"start": 0, "duration": 1, "path": path, **own} for path in self.loads]
+            made["library_loads"] = frame("library_loads", rows)
+        if self.presents:
+            made["present_requests"] = frame(
+                "present_requests", [{"time": at, **own} for at in range(self.presents)]
+            )
+        if self.stacks:
+            samples = [{"time": at, "stack": at, **own} for at in range(len(self.stacks))]
+            samples.append({"time": 9, "stack": len(self.stacks), **other})
+            made["cpu_profile"] = frame("cpu_profile", samples)
+            strangers = (("mlx::core::eval", "libmlx.dylib"), ("commit", "Metal"))
+            made["profile_frames"] = pd.DataFrame(
+                [
+                    (stack, depth, function, binary)
+                    for stack, row in enumerate((*self.stacks, strangers))
+                    for depth, (function, binary) in enumerate(row)
+                ],
+                columns=["stack", "depth", "function", "binary"],
+            )
+        return made
+
+
+def recognized(tables: Mapping[str, pd.DataFrame], process: str = "", **known: Any) -> Recognition:
+    provenance = Provenance(targets=(Process(PID, process),), **known)
+    return Given(tables, provenance)["program"]
+
+
+COMMIT = ("-[_MTLCommandBuffer commit]", "Metal")
+WAIT = ("-[_MTLCommandBuffer waitUntilCompleted]", "Metal")
+GRAPH = ("-[MPSGraph encodeToCommandBuffer:]", "MetalPerformanceShadersGraph")
+PYTHON = ("_PyEval_EvalFrameDefault", "Python")
+OF_TORCH = ("at::mps::MPSStream::copy_and_sync(...)", "libtorch_cpu.dylib")
+OF_MLX = ("mlx::core::metal::Device::end_encoding(int)", "libmlx.dylib")
+OF_GGML = ("ggml_metal_graph_compute", "libggml-metal.dylib")
+DRAWING = (("Vertex", "Render Command 0", 3), ("Fragment", "Render Command 0", 9))
+MIXED = (("Compute", "Compute Command 0", 90), ("Vertex", "Render", 3), ("Fragment", "Render", 7))
+
+PROGRAMS = {
+    # MLX
+    "MLX in Python, sampled": (
+        Recorded("python3.12", stacks=[(COMMIT, OF_MLX, PYTHON)]),
+        (ProgramKind.MLX, "libmlx.dylib", "sampled stacks that reach Metal"),
+    ),
+    "MLX in Swift, linked statically": (
+        Recorded("llm-tool", stacks=[(COMMIT, ("mlx::core::eval_impl(...)", "llm-tool"))]),
+        (ProgramKind.MLX, "mlx::core::eval_impl(...)", "sampled stacks that reach Metal"),
+    ),
+    "MLX with torch for its tokenizer": (
+        Recorded(
+            "python3.12",
+            stacks=[(COMMIT, OF_MLX), (("at::native::add", "libtorch_cpu.dylib"), PYTHON)],
+        ),
+        (ProgramKind.MLX, "libmlx.dylib", "sampled stacks that reach Metal"),
+    ),
+    "mlx_lm by its script": (
+        Recorded("python3.12", arguments="/opt/env/bin/mlx_lm.generate --model qwen"),
+        (ProgramKind.MLX, "mlx_lm.generate", "arguments of the process"),
+    ),
+    "a kernel made by mx.fast.metal_kernel": (
+        Recorded("python3.12", shaders=["custom_kernel_paged_decode__float16_t_128_float16_t"]),
+        (
+            ProgramKind.MLX,
+            "custom_kernel_paged_decode__float16_t_128_float16_t",
+            "names of kernels",
+        ),
+    ),
+    "MLX by a product and a copy": (
+        Recorded(
+            "Python",
+            shaders=["affine_qmv_fast_bfloat16_t_gs_64_b_4_batch_0", "v_copyfloat16float32"],
+        ),
+        (
+            ProgramKind.MLX,
+            "affine_qmv_fast_bfloat16_t_gs_64_b_4_batch_0, v_copyfloat16float32",
+            "names of kernels",
+        ),
+    ),
+    "MLX by the libraries it loaded": (
+        Recorded("python3.12", loads=["/env/mlx/lib/libmlx.dylib", "/usr/lib/libSystem.B.dylib"]),
+        (ProgramKind.MLX, "libmlx.dylib", "loaded libraries"),
+    ),
+    "ollama's runner for MLX": (
+        Recorded("ollama", arguments="runner --mlx-engine --model qwen --port 50123"),
+        (ProgramKind.MLX, "--mlx-engine", "arguments of the process"),
+    ),
+    # ggml
+    "llama-server": (
+        Recorded("llama-server"),
+        (ProgramKind.GGML, "llama-server", "name of the process"),
+    ),
+    "llama-bench, by its path": (
+        Recorded("bench", path="/opt/homebrew/bin/llama-bench"),
+        (ProgramKind.GGML, "llama-bench", "name of the process"),
+    ),
+    "whisper-cli": (
+        Recorded("whisper-cli"),
+        (ProgramKind.GGML, "whisper-cli", "name of the process"),
+    ),
+    "ollama's own engine": (
+        Recorded("ollama", arguments="runner --ollama-engine --model x --port 50123"),
+        (ProgramKind.GGML, "--ollama-engine", "arguments of the process"),
+    ),
+    "an app with a llama.framework": (
+        Recorded("omni", stacks=[(COMMIT, ("ggml_metal_graph_compute", "omni"))]),
+        (ProgramKind.GGML, "ggml_metal_graph_compute", "sampled stacks that reach Metal"),
+    ),
+    "llama-cpp-python": (
+        Recorded("python3.11", stacks=[(COMMIT, OF_GGML, PYTHON)]),
+        (ProgramKind.GGML, "libggml-metal.dylib", "sampled stacks that reach Metal"),
+    ),
+    "llama.cpp by a product and a norm": (
+        Recorded("chat", shaders=["kernel_mul_mv_q4_K_f32", "kernel_rms_norm_mul_f32"]),
+        (ProgramKind.GGML, "kernel_mul_mv_q4_K_f32, kernel_rms_norm_mul_f32", "names of kernels"),
+    ),
+    # PyTorch, Core ML
+    "PyTorch in Python, sampled": (
+        Recorded("python3.12", stacks=[(WAIT, OF_TORCH, PYTHON)]),
+        (ProgramKind.PYTORCH, "libtorch_cpu.dylib", "sampled stacks that reach Metal"),
+    ),
+    "PyTorch by two of its kernels": (
+        Recorded("python3.12", shaders=["add_dense_half_half", "exp_dense_float_float"]),
+        (ProgramKind.PYTORCH, "add_dense_half_half, exp_dense_float_float", "names of kernels"),
+    ),
+    "Core ML": (
+        Recorded("Transcriber", stacks=[(COMMIT, GRAPH, ("-[MLModel predict]", "CoreML"))]),
+        (ProgramKind.COREML, "CoreML", "sampled stacks that reach Metal"),
+    ),
+    # other compute: which library is not known, and need not be
+    "Julia's Metal.jl": (
+        Recorded("julia", work=(("Compute", "Compute Command 0", 5), ("Blit", "Blit 0", 1))),
+        (ProgramKind.COMPUTE, "blit, compute", "channels of the device"),
+    ),
+    "candle, which copied kernels of both": (
+        Recorded(
+            "rust-app",
+            shaders=[
+                *("kernel_mul_mv_q4_K_f32", "sdpa_vector_float16_t_128", "badd_f32"),
+                *("copy2d_f16", "gemm_nn_f16_f16_32_32_16_2_2"),
+            ],
+        ),
+        (ProgramKind.COMPUTE, "compute", "channels of the device"),
+    ),
+    "a program with a name of MLX's only in its data": (
+        Recorded("python3.12", arguments="train.py --corpus mlx_lm"),
+        (ProgramKind.COMPUTE, "compute", "channels of the device"),
+    ),
+    "python3.12, of which nothing is known": (
+        Recorded("python3.12"),
+        (ProgramKind.COMPUTE, "compute", "channels of the device"),
+    ),
+    "a wgpu program that computes": (
+        Recorded("wgpu-sim", work=(("Compute", "wgpu compute pass", 5),)),
+        (ProgramKind.COMPUTE, "compute", "channels of the device"),
+    ),
+    # graphics
+    "a wgpu app": (
+        Recorded("wgpu-app", work=DRAWING, presents=60),
+        (ProgramKind.GRAPHICS, "100.0 % vertex and fragment", "channels of the device"),
+    ),
+    "TouchDesigner, with torch in a script": (
+        Recorded("TouchDesigner", work=DRAWING, presents=60, stacks=[(WAIT, OF_TORCH)]),
+        (ProgramKind.GRAPHICS, "100.0 % vertex and fragment", "channels of the device"),
+    ),
+    "a photo editor with a model of Core ML": (
+        Recorded("Photos", work=DRAWING, stacks=[(COMMIT, ("Espresso::net", "Espresso"))]),
+        (ProgramKind.GRAPHICS, "100.0 % vertex and fragment", "channels of the device"),
+    ),
+    "WindowServer": (
+        Recorded("WindowServer", work=DRAWING),
+        (ProgramKind.GRAPHICS, "WindowServer", "name of the process"),
+    ),
+    "a simulator's renderer": (
+        Recorded("SimRenderServer", work=DRAWING, presents=30),
+        (ProgramKind.GRAPHICS, "100.0 % vertex and fragment", "channels of the device"),
+    ),
+    "a game that computes for half of its frame": (
+        Recorded(
+            "game",
+            work=(("Compute", "Compute", 6), ("Fragment", "Render", 4)),
+            presents=60,
+        ),
+        (ProgramKind.GRAPHICS, "40.0 % vertex and fragment", "channels of the device"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_public_programs_are_recognized_by_a_sign_that_is_named(name: str) -> None:
+    recorded, (program, word, place) = PROGRAMS[name]
+    found = recognized(recorded.tables(), recorded.process)
+    assert (found.kind, found.reason) == (program, "")
+    assert (found.signs[0].word, found.signs[0].place) == (word, place)
+
+
+UNKNOWN = {
+    "Blender's Cycles beside its viewport": (
+        Recorded("Blender", work=MIXED, presents=30),
+        "it computes and draws",
+    ),
+    "ollama, which has an engine of either kind": (
+        Recorded("ollama", work=()),
+        "no work of it was recorded",
+    ),
+    "MLX and PyTorch hand over work in turns": (
+        Recorded("python3.12", stacks=[(COMMIT, OF_MLX), (WAIT, OF_TORCH)]),
+        "signs disagree: “libmlx.dylib” (sampled stacks that reach Metal) and",
+    ),
+    "a program on a CPU": (
+        Recorded("simulate", work=(("CPU", "step", 5),), clock="host"),
+        "a CPU did the work",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_a_program_that_nothing_tells_is_unknown_with_the_reason(name: str) -> None:
+    recorded, reason = UNKNOWN[name]
+    found = recognized(recorded.tables(), recorded.process)
+    assert found.kind is ProgramKind.UNKNOWN
+    assert reason in found.reason
+
+
+def test_a_torch_that_is_only_loaded_or_computes_on_the_cpu_is_not_a_sign() -> None:
+    loaded = Recorded("python3.12", loads=["/env/torch/lib/libtorch_cpu.dylib"])
+    assert recognized(loaded.tables()).kind is ProgramKind.COMPUTE
+    sampled = Recorded("python3.12", stacks=[(("at::native::add", "libtorch_cpu.dylib"), PYTHON)])
+    assert recognized(sampled.tables()).kind is ProgramKind.COMPUTE
+
+
+def test_a_workload_of_ours_is_of_mlx_whatever_recorded_it() -> None:
+    recorded = Recorded("python3.12", work=(("CPU", "step", 5),), clock="host")
+    found = recognized(recorded.tables(), workload="paged", recorder="host")
+    assert found.kind is ProgramKind.MLX
+    assert found.signs[0].word == "paged"
+
+
+def test_neither_the_name_of_an_import_nor_a_workload_of_the_user_tells() -> None:
+    tables = Recorded("probe").tables()
+    imported_name = recognized(tables, workload="gpu_baseline", recorder="import")
+    assert imported_name.kind is ProgramKind.COMPUTE
+    own = recognized(tables, workload="simulation", recorder="xctrace", workloads="/mine")
+    assert own.kind is ProgramKind.COMPUTE
+
+
+def test_a_recording_without_tables_is_unknown_and_does_not_make_rules_abstain() -> None:
+    assert recognized({}).kind is ProgramKind.UNKNOWN
+
+
+PROBES = "Oichkatzelesfrettschen+steinmarder/src/re/apple/results"
+COMPUTES = ProgramKind.COMPUTE
+# Written down before any of them was opened: a probe of Metal that only dispatches kernels; of
+# the raw tranche, whose program failed, and of recordings of a CPU there is no work.
+SETS = {
+    "baseline": (f"{PROBES}/tranche1_20260330_204856", "gpu_baseline", COMPUTES),
+    "occupancy": (f"{PROBES}/tranche1_20260330_204856", "gpu_occupancy_heavy", COMPUTES),
+    "registers": (f"{PROBES}/tranche1_20260330_204856", "gpu_register_pressure", COMPUTES),
+    "heavy": (f"{PROBES}/tranche1_20260330_204856", "gpu_threadgroup_heavy", COMPUTES),
+    "minimal": (f"{PROBES}/tranche1_20260330_204856", "gpu_threadgroup_minimal", COMPUTES),
+    "history": ("Oichkatzelesfrettschen+steinmarder/_history_8227983", "gpu_baseline", COMPUTES),
+    "failed": (f"{PROBES}/tranche1_raw_20260330_analysis", "gpu_baseline", ProgramKind.UNKNOWN),
+    "compared": (f"{PROBES}/tranche1_raw_20260330_analysis", "gpu_compare", ProgramKind.UNKNOWN),
+    "cpu": (f"{PROBES}/tranche1_raw_20260330_analysis", "cpu_time_profiler", ProgramKind.UNKNOWN),
+}
+
+
+def imported(source: Path, folder: Path) -> Recognition:
+    (recording,) = pipeline.import_([source], folder)
+    return Given(Run(recording).tables, recording.provenance())["program"]
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", SETS)
+def test_real_exports_are_recognized(name: str, corpus: Path, tmp_path: Path) -> None:
+    place, prefix, program = SETS[name]
+    exports = tmp_path / "exports"
+    exports.mkdir()
+    for file in (corpus / place).glob(f"*{prefix}*.xml"):
+        shutil.copy(file, exports)
+    assert imported(exports, tmp_path / "run").kind is program
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize(
+    ("bundle", "program"),
+    [("gpu_baseline", ProgramKind.COMPUTE), ("cpu_time_profiler", ProgramKind.UNKNOWN)],
+)
+def test_real_bundles_are_recognized(
+    bundle: str, program: ProgramKind, corpus: Path, tmp_path: Path
+) -> None:
+    source = next(corpus.rglob(f"{bundle}.trace"))
+    assert imported(source, tmp_path / "run").kind is program

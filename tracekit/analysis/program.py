@@ -1,0 +1,373 @@
+"""Which kind of program the target is, told by signs in the recording.
+
+Advice names settings of a program, so that a wrong kind is worse than none: a sign counts only
+where it belongs to one kind alone, and signs of one strength that disagree tell nothing. In order
+of strength:
+
+    the workload        those that tracekit ships run on MLX; a user's own need not
+    kernels             names of shaders and labels; kernels are copied from project to project, so
+                        that only a product together with a chore (a copy, a norm, a gather) tells
+    submitting stacks   sampled stacks of the target that hold a library and reach Metal from it
+    words               the name of the process, its path, its arguments
+    other stacks        a library of MLX or ggml in any sampled stack
+    loaded libraries    those of MLX or ggml; PyTorch and Core ML are loaded by many who let another
+                        library use the GPU
+
+Where none of them tells, the channels do: what draws is graphics, what only computes and shows
+nothing is a compute program, of whichever library. The names are those of the projects' sources:
+ml-explore/mlx (mlx/backend/metal), ggml-org/llama.cpp (ggml/src/ggml-metal), pytorch/pytorch
+(aten/src/ATen/native/mps, c10/metal).
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.scope import Device, Targets
+from tracekit.base import Provenance, percent
+
+
+class ProgramKind(StrEnum):
+    """A kind of program; its value is the key of `levers.toml`.
+
+    COMPUTE computes and shows nothing, and which library it uses is not known. UNKNOWN is not
+    known at all.
+    """
+
+    MLX = "mlx"
+    PYTORCH = "pytorch"
+    GGML = "ggml"
+    COREML = "coreml"
+    COMPUTE = "compute"
+    GRAPHICS = "graphics"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A word that tells the kind of a program, and the place where the recording has it."""
+
+    word: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """The kind of the target, the signs that tell it, and the reason where none does."""
+
+    kind: ProgramKind
+    signs: tuple[Sign, ...] = ()
+    reason: str = ""
+
+
+IMPORT = "import"
+"""The recorder of what someone else recorded; its `workload` is the name of the recording."""
+
+_Signs = Mapping[ProgramKind, Sign]
+
+LIBRARIES: Mapping[ProgramKind, re.Pattern[str]] = {
+    ProgramKind.MLX: re.compile(r"^(libmlxc?(\.\d+)*\.dylib|Cmlx|MLX(NN|Fast|LMCommon|LLM|VLM)?)$"),
+    ProgramKind.GGML: re.compile(
+        r"^(lib(ggml|llama|whisper|mtmd)([-.][\w.-]*)?\.dylib|(llama|whisper|ggml))$"
+    ),
+    ProgramKind.PYTORCH: re.compile(r"^lib(torch(_cpu|_python)?|c10)\.dylib$"),
+    ProgramKind.COREML: re.compile(r"^(CoreML|Espresso)$"),
+}
+"""Names of binaries by the kind of program whose library they are."""
+
+FUNCTIONS: Mapping[ProgramKind, re.Pattern[str]] = {
+    ProgramKind.MLX: re.compile(r"\bmlx::core::"),
+    ProgramKind.GGML: re.compile(
+        r"\bggml_(metal|backend|graph)_\w|\bllama_(decode|encode|context)\b|\bwhisper_(full|encode)"
+    ),
+    ProgramKind.PYTORCH: re.compile(r"\bat::(native::)?mps::"),
+    ProgramKind.COREML: re.compile(r"^[-+]\[ML(Model|E5|NeuralNetworkEngine|DelegateModel)"),
+}
+"""Names of functions, as programs that link a library statically have them."""
+
+# What a stack holds whose thread hands work to the GPU.
+_TO_METAL = re.compile(r"^(Metal|IOGPU|AGXMetal\w*|MetalPerformanceShaders(Graph)?|MPS\w+)$")
+_USES_METAL = re.compile(r"\bmlx::core::metal::|\bggml_metal_\w|\bat::(native::)?mps::")
+_ALONE = (ProgramKind.MLX, ProgramKind.GGML)  # loaded by those who compute with them
+
+PROCESSES: Mapping[ProgramKind, re.Pattern[str]] = {
+    ProgramKind.MLX: re.compile(
+        r"^mlx[-_](lm|vlm|whisper|audio|embeddings|engine|runner|server)\b"
+    ),
+    ProgramKind.GGML: re.compile(
+        r"^(llama-(server|cli|bench|batched-bench|batched|completion|perplexity|parallel|simple"
+        r"|simple-chat|embedding|mtmd-cli|speculative|speculative-simple|imatrix|idle|tts|run)"
+        r"|whisper-(cli|server|bench|stream|command|talk-llama)|ggml-rpc-server|llamafile"
+        r"|koboldcpp)$"
+    ),
+    ProgramKind.GRAPHICS: re.compile(r"^WindowServer$"),
+}
+"""Names of processes that are of one kind whatever they are asked to do."""
+
+# An argument, or the name of a script, that only one kind of program takes.
+_ARGUMENTS: Mapping[ProgramKind, re.Pattern[str]] = {
+    ProgramKind.MLX: re.compile(
+        r"^(--mlx-engine|mlx_(lm|vlm|whisper|audio|embeddings)([._]\w+)*)$"
+    ),
+    ProgramKind.GGML: re.compile(r"^(--ollama-engine|llama_cpp(\.server)?)$"),
+}
+_WRAPPERS = re.compile(r"^(python|ollama)", re.IGNORECASE)  # which run what their arguments say
+_STARTERS = re.compile(r"^(python[\d.]*|uv|uvx|run|env|ollama|runner)$", re.IGNORECASE)
+
+_DTYPE = r"(bfloat16|float16|float32|complex64|u?int(8|16|32|64)|bool_?)"
+# Two of these tell: every element-wise kernel of PyTorch has a name of this form.
+_OF_C10 = re.compile(
+    r"^[a-z]\w*_(dense|strided)(_cast|_scalar)*_(float|half|bfloat)|^generated_kernel(_\d+)?$"
+)
+_PRODUCTS: Mapping[ProgramKind, re.Pattern[str]] = {
+    ProgramKind.MLX: re.compile(
+        r"^(steel_(gemm|attention|conv)_|(affine|mxfp4|nvfp4)_(qmm|qmv|qvm|gather_q)|gemv_|"
+        r"sdpa_vector)"
+    ),
+    ProgramKind.GGML: re.compile(r"^kernel_(mul_m[mv]_|flash_attn_ext)"),
+    ProgramKind.PYTORCH: _OF_C10,
+}
+_CHORES: Mapping[ProgramKind, re.Pattern[str]] = {
+    ProgramKind.MLX: re.compile(
+        rf"^(v|vn|v2|g\d?|gn\d?|g\dlarge|s|sv|vs|vv|ss|vsn|svn|vvn)_?(copy|[A-Z]\w*?){_DTYPE}"
+        rf"|^(rms|layer_norm)(_looped)?{_DTYPE}|^rope_(single_)?(freqs_)?{_DTYPE}"
+    ),
+    ProgramKind.GGML: re.compile(
+        r"^kernel_((rms_)?norm(_mul)?(_add)?_f|get_rows_|set_rows_|cpy_|rope_(norm|neox|multi)_"
+        r"|soft_max_|bin_fuse_|unary_f|(swi|ge|re)glu_f)"
+    ),
+    ProgramKind.PYTORCH: _OF_C10,
+}
+# Names that only one project gives.
+_PECULIAR: Mapping[ProgramKind, re.Pattern[str]] = {
+    ProgramKind.MLX: re.compile(r"^custom_kernel_\w+_(bfloat16|float16|float|u?int\d+)"),
+}
+
+_DRAWS = frozenset({"vertex", "fragment"})
+_COMPUTES = frozenset({"compute", "blit"})
+_MOST = 0.5  # of the device time: drawing is what most of it is for
+_SOME = 0.2  # of the device time: a window beside a computation draws less; a display needs more
+
+
+def program_of(
+    provenance: Provenance,
+    targets: Targets,
+    device: Device | None,
+    shaders: pd.DataFrame | None,
+    cpu_profile: pd.DataFrame | None,
+    cycle_profile: pd.DataFrame | None,
+    profile_frames: pd.DataFrame | None,
+    launches: pd.DataFrame | None,
+    library_loads: pd.DataFrame | None,
+    present_requests: pd.DataFrame | None,
+    presented_drawables: pd.DataFrame | None,
+    losses: pd.DataFrame | None,
+) -> Recognition:
+    """Return which kind of program the target is; never raises Unavailable.
+
+    It asks for `losses`, since a damaged table takes a sign away and makes none.
+    """
+    del losses
+    if provenance.workload and provenance.recorder != IMPORT and not provenance.workloads:
+        sign = Sign(provenance.workload, "the workload of the recording")
+        return Recognition(ProgramKind.MLX, (sign,))
+    drawn = _drawn(device)
+    presents = _rows(present_requests) + _rows(presented_drawables)
+    samples = cycle_profile if cpu_profile is None else cpu_profile
+    stacks = _frames_of(samples, profile_frames).signs
+    tiers = (
+        _by_kernels(shaders, device),
+        {} if drawn >= _MOST else stacks[True],
+        _by_words(provenance, targets, launches),
+        {} if drawn >= _MOST else _only_alone(stacks[False]),
+        {} if drawn >= _MOST else _only_alone(_by_loads(library_loads)),
+    )
+    for signs in tiers:
+        if len(signs) == 1:
+            program, sign = next(iter(signs.items()))
+            return Recognition(program, (sign,))
+        if signs:
+            return Recognition(ProgramKind.UNKNOWN, tuple(signs.values()), _several(signs))
+    return _by_channels(device, drawn, presents)
+
+
+def _several(signs: _Signs) -> str:
+    named = " and ".join(f"“{sign.word}” ({sign.place})" for sign in signs.values())
+    return f"which kind of program the target is, is not known, because signs disagree: {named}."
+
+
+def _only_alone(signs: _Signs) -> _Signs:
+    return {program: sign for program, sign in signs.items() if program in _ALONE}
+
+
+def _rows(frame: pd.DataFrame | None) -> int:
+    return 0 if frame is None else int(frame["target"].astype(bool).sum())
+
+
+def _by_kernels(shaders: pd.DataFrame | None, device: Device | None) -> _Signs:
+    """Look at the names of shaders and at the labels of the target's work."""
+    names = set[str]()
+    if shaders is not None:
+        own = shaders[shaders["target"].astype(bool)]
+        names |= {str(name) for column in ("name", "label") for name in own[column].dropna()}
+    if device is not None and "label" in device.own:
+        labels = (part for family in device.families[1] for part in family.split(":"))
+        names |= {label.strip() for label in labels}
+    return {
+        program: Sign(word, "names of kernels")
+        for program in _PRODUCTS
+        if (word := _kernels_of(program, sorted(names)))
+    }
+
+
+def _kernels_of(program: ProgramKind, names: Sequence[str]) -> str:
+    """Return the kernels that tell the kind in words; "" where they do not."""
+    peculiar = _match(_PECULIAR[program], names) if program in _PECULIAR else ""
+    product = _match(_PRODUCTS[program], names)
+    chore = _match(_CHORES[program], [name for name in names if name != product])
+    return peculiar or (f"{product}, {chore}" if product and chore else "")
+
+
+def _match(pattern: re.Pattern[str], names: Iterable[str]) -> str:
+    return next((name for name in names if pattern.search(name)), "")
+
+
+@dataclass(frozen=True)
+class _Frames:
+    """The frames of the target's sampled stacks; `submits` tells whose stack reaches Metal."""
+
+    functions: pd.Series
+    binaries: pd.Series
+    submits: pd.Series
+
+    @cached_property
+    def signs(self) -> dict[bool, dict[ProgramKind, Sign]]:
+        """The kinds that frames show, by whether only stacks count that reach Metal."""
+        shown: dict[bool, dict[ProgramKind, Sign]] = {True: {}, False: {}}
+        for program in LIBRARIES:
+            names = self.binaries.where(_told(self.binaries, LIBRARIES[program]))
+            names = names.fillna(self.functions.where(_told(self.functions, FUNCTIONS[program])))
+            for only, place in ((True, _SUBMITTING), (False, _SAMPLED)):
+                words = (names[self.submits] if only else names).dropna()
+                if not words.empty:
+                    shown[only][program] = Sign(str(words.iloc[0]), place)
+        return shown
+
+
+_SUBMITTING = "sampled stacks that reach Metal"
+_SAMPLED = "sampled stacks"
+
+
+def _told(words: pd.Series, pattern: re.Pattern[str]) -> pd.Series:
+    """Tell which words the pattern finds; each distinct word is looked at once."""
+    codes, distinct = pd.factorize(words)
+    found = np.array([bool(pattern.search(word)) for word in distinct], dtype=bool)
+    return pd.Series(found[codes], index=words.index, dtype=bool)
+
+
+def _frames_of(samples: pd.DataFrame | None, frames: pd.DataFrame | None) -> _Frames:
+    """Return the frames of the target's samples; none where they were not recorded."""
+    if samples is None or frames is None or "binary" not in frames:
+        none = pd.Series([], dtype=object)
+        return _Frames(none, none, pd.Series([], dtype=bool))
+    own = samples.loc[samples["target"].astype(bool), "stack"].dropna().unique()
+    held = frames[frames["stack"].isin(own)]
+    functions = held["function"].astype(str)
+    binaries = held["binary"].fillna("").astype(str).str.rpartition("/")[2]
+    reaches = _told(binaries, _TO_METAL) | _told(functions, _USES_METAL)
+    return _Frames(functions, binaries, reaches.groupby(held["stack"]).transform("any"))
+
+
+def _by_words(
+    provenance: Provenance, targets: Targets, launches: pd.DataFrame | None
+) -> dict[ProgramKind, Sign]:
+    """Look at names, paths and arguments; only the word that tells is repeated."""
+    pids = {target.pid for target in targets}
+    own = None if launches is None else launches[launches["pid"].isin(pids)]
+    paths = [] if own is None else [PurePosixPath(path).name for path in own["path"].dropna()]
+    names = [target.name for target in targets if target.name]
+    lines = [provenance.command]
+    lines += [] if own is None else [tuple(line.split()) for line in own["arguments"].dropna()]
+    signs: dict[ProgramKind, Sign] = {}
+    for program, pattern in PROCESSES.items():
+        word = _match(pattern, [*names, *paths])
+        if word:
+            signs[program] = Sign(word, "name of the process")
+    wrapped = any(_WRAPPERS.search(name) for name in [*names, *paths])
+    words = [word for line in lines for word in _run_by(line)] if wrapped else []
+    for program, pattern in _ARGUMENTS.items():
+        word = _match(pattern, words)
+        if word:
+            signs.setdefault(program, Sign(word, "arguments of the process"))
+    return signs
+
+
+def _run_by(line: Sequence[str]) -> list[str]:
+    """Return what a command line runs: its module, its first file, its engine."""
+    modules = [word for flag, word in pairwise(line) if flag == "-m"]
+    files = [PurePosixPath(word).name for word in line if not word.startswith("-")]
+    others = [name for name in files if not _STARTERS.search(name)]
+    engines = [word for word in line if word.endswith("-engine")]
+    return [*modules, *others[:1], *engines]
+
+
+def _by_loads(library_loads: pd.DataFrame | None) -> dict[ProgramKind, Sign]:
+    if library_loads is None:
+        return {}
+    own = library_loads.loc[library_loads["target"].astype(bool), "path"].dropna().unique()
+    names = [PurePosixPath(str(path)).name for path in own]
+    found = {program: _match(pattern, names) for program, pattern in LIBRARIES.items()}
+    return {program: Sign(word, "loaded libraries") for program, word in found.items() if word}
+
+
+def _channels(device: Device) -> dict[str, int]:
+    """Return the device time of each channel of the target, in ns, by its name in small letters."""
+    own = device.own
+    if "channel" not in own:
+        return {}
+    sums = own["duration"].groupby(own["channel"].fillna("").astype(str).str.lower()).sum()
+    return {str(name): int(time) for name, time in sums.items()}
+
+
+def _drawn(device: Device | None) -> float:
+    """Return the share of the target's device time that went into drawing."""
+    times = {} if device is None else _channels(device)
+    drawing = sum(time for name, time in times.items() if name in _DRAWS)
+    return drawing / max(sum(times.values()), 1)
+
+
+def _by_channels(device: Device | None, drawn: float, presents: int) -> Recognition:
+    if device is None or device.own.empty:
+        return Recognition(ProgramKind.UNKNOWN, reason=_NO_WORK)
+    channels = _channels(device)
+    place = "channels of the device"
+    drawing = Sign(f"{percent(drawn)} vertex and fragment", place)
+    shown = Sign(f"{presents:,} presents", "presented drawables") if presents else None
+    if drawn >= _MOST or (shown and drawn >= _SOME):
+        return Recognition(ProgramKind.GRAPHICS, (drawing, *([shown] if shown else [])))
+    if channels and not presents and channels.keys() <= _COMPUTES:
+        return Recognition(ProgramKind.COMPUTE, (Sign(", ".join(sorted(channels)), place),))
+    if device.on_the_host:
+        return Recognition(ProgramKind.UNKNOWN, reason=_ON_A_CPU)
+    return Recognition(ProgramKind.UNKNOWN, (drawing, *([shown] if shown else [])), _MIXED)
+
+
+_NO_WORK = (
+    "which kind of program the target is, is not known, because no work of it was recorded and "
+    "neither its name nor samples of its threads tell."
+)
+_ON_A_CPU = (
+    "which kind of program the target is, is not known, because a CPU did the work, on which "
+    "all kinds look alike."
+)
+_MIXED = (
+    "which kind of program the target is, is not known, because it computes and draws, and "
+    "neither takes most of its time."
+)
