@@ -14,7 +14,9 @@ import typer.testing
 
 from tracekit.analysis.given import recorded_tables
 from tracekit.analysis.inject import thresholds
+from tracekit.analysis.levers import Mechanism, lever_of
 from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.program import ProgramKind
 from tracekit.analysis.result import Check, Measurement, Result
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
@@ -85,6 +87,26 @@ def rules_page() -> str:
     return "".join(parts)
 
 
+def levers_page() -> str:
+    rows: list[str] = []
+    for mechanism in Mechanism:
+        lever = lever_of(mechanism)
+        own = [kind for kind in ProgramKind if lever_of(mechanism, kind) is not lever]
+        every = [lever, *(lever_of(mechanism, kind) for kind in own)]
+        sources = dict.fromkeys(source for each in every for source in each.sources)
+        rows += [f"| `{mechanism}` | {lever.formula} | {', '.join(own)} | {'; '.join(sources)} |\n"]
+    return (
+        "# Levers\n\nA finding names its mechanism as `lever`, and advises in words for the kind "
+        "of program that the target is. A kind that a mechanism does not list gets its neutral "
+        "words. Kinds are recognized by names of kernels, libraries in sampled stacks, the name "
+        "and the arguments of the process, loaded libraries, channels and presents; where signs "
+        "disagree, the kind is `unknown`. All words, settings and their sources are in "
+        "`tracekit/analysis/levers.toml`.\n\n"
+        "| mechanism | how the saving is estimated | own words for | measured or accepted in |\n"
+        "|---|---|---|---|\n" + "".join(rows)
+    )
+
+
 def metrics_page() -> str:
     rows = [
         f"| `{one.name}` | {one.unit} | {one.better} | {' '.join(one.meaning.split())} |\n"
@@ -148,6 +170,7 @@ def _origin(schema: Schema) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
+    "levers.md": levers_page,
     "metrics.md": metrics_page,
     "rules.md": rules_page,
     "tables.md": tables_page,

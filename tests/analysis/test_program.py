@@ -122,11 +122,19 @@ PROGRAMS = {
         Recorded("python3.12", arguments="/opt/env/bin/mlx_lm.generate --model qwen"),
         (ProgramKind.MLX, "mlx_lm.generate", "arguments of the process"),
     ),
-    "a kernel made by mx.fast.metal_kernel": (
-        Recorded("python3.12", shaders=["custom_kernel_paged_decode__float16_t_128_float16_t"]),
+    # The census of a decode step that was published of M4 and M5 machines.
+    "MLX with custom kernels": (
+        Recorded(
+            "python3.12",
+            shaders=[
+                *("rmsbfloat16", "argmax_bfloat16", "gather_frontbfloat16_int32_int_2"),
+                "custom_kernel_laguna_residual_rms_bf16_2048_v1_bfloat16_t_bfloat16_t",
+                "nvfp4_qmm_t_bfloat16_t_gs_16_b_4_alN_true_batch_0",
+            ],
+        ),
         (
             ProgramKind.MLX,
-            "custom_kernel_paged_decode__float16_t_128_float16_t",
+            "custom_kernel_laguna_residual_rms_bf16_2048_v1_bfloat16_t_bfloat16_t, argmax_bfloat16",
             "names of kernels",
         ),
     ),
@@ -170,12 +178,29 @@ PROGRAMS = {
         Recorded("omni", stacks=[(COMMIT, ("ggml_metal_graph_compute", "omni"))]),
         (ProgramKind.GGML, "ggml_metal_graph_compute", "sampled stacks that reach Metal"),
     ),
+    "whisper-cli with an encoder of Core ML": (
+        Recorded(
+            "whisper-cli",
+            stacks=[(COMMIT, OF_GGML), (COMMIT, GRAPH, ("-[MLModel predict]", "CoreML"))],
+        ),
+        (ProgramKind.GGML, "whisper-cli", "name of the process"),
+    ),
     "llama-cpp-python": (
         Recorded("python3.11", stacks=[(COMMIT, OF_GGML, PYTHON)]),
         (ProgramKind.GGML, "libggml-metal.dylib", "sampled stacks that reach Metal"),
     ),
+    "ggml with loadable backends": (
+        Recorded("node", stacks=[(COMMIT, ("ggml_metal_graph_compute", "libggml-metal.so"))]),
+        (ProgramKind.GGML, "libggml-metal.so", "sampled stacks that reach Metal"),
+    ),
     "llama.cpp by a product and a norm": (
-        Recorded("chat", shaders=["kernel_mul_mv_q4_K_f32", "kernel_rms_norm_mul_f32"]),
+        Recorded(
+            "chat",
+            shaders=[
+                *("kernel_mul_mv_q4_K_f32", "kernel_rms_norm_mul_f32", "kernel_swiglu_oai_f32"),
+                *("kernel_add_row_c4_fuse_3", "kernel_add_id"),
+            ],
+        ),
         (ProgramKind.GGML, "kernel_mul_mv_q4_K_f32, kernel_rms_norm_mul_f32", "names of kernels"),
     ),
     # PyTorch, Core ML
@@ -202,6 +227,16 @@ PROGRAMS = {
             shaders=[
                 *("kernel_mul_mv_q4_K_f32", "sdpa_vector_float16_t_128", "badd_f32"),
                 *("copy2d_f16", "gemm_nn_f16_f16_32_32_16_2_2"),
+            ],
+        ),
+        (ProgramKind.COMPUTE, "compute", "channels of the device"),
+    ),
+    "an engine in Go that loads MLX's kernels, and has its own": (
+        Recorded(
+            "engine",
+            shaders=[
+                *("affine_qmv_fast_bfloat16_t_gs_64_b_4_batch_0", "rmsbfloat16"),
+                *("vv_Addbfloat16", "sdpa_vector_bfloat16_t_256_256", "lthn_moe_weighted_sum_bf16"),
             ],
         ),
         (ProgramKind.COMPUTE, "compute", "channels of the device"),

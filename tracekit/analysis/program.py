@@ -1,12 +1,13 @@
 """Which kind of program the target is, told by signs in the recording.
 
 Advice names settings of a program, so that a wrong kind is worse than none: a sign counts only
-where it belongs to one kind alone, and signs of one strength that disagree tell nothing. In order
-of strength:
+where it belongs to one kind alone, and where signs of one strength disagree, only the words can
+decide between them. In order of strength:
 
     the workload        those that tracekit ships run on MLX; a user's own need not
     kernels             names of shaders and labels; kernels are copied from project to project, so
-                        that only a product together with a chore (a copy, a norm, a gather) tells
+                        that only a product together with a chore (a copy, a norm, a gather) tells,
+                        with no name beside them that is of another project
     submitting stacks   sampled stacks of the target that hold a library and reach Metal from it
     words               the name of the process, its path, its arguments
     other stacks        a library of MLX or ggml in any sampled stack
@@ -31,6 +32,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.scope import Device, Targets
+from tracekit.analysis.work_names import unnamed
 from tracekit.base import Provenance, percent
 
 
@@ -75,7 +77,7 @@ _Signs = Mapping[ProgramKind, Sign]
 LIBRARIES: Mapping[ProgramKind, re.Pattern[str]] = {
     ProgramKind.MLX: re.compile(r"^(libmlxc?(\.\d+)*\.dylib|Cmlx|MLX(NN|Fast|LMCommon|LLM|VLM)?)$"),
     ProgramKind.GGML: re.compile(
-        r"^(lib(ggml|llama|whisper|mtmd)([-.][\w.-]*)?\.dylib|(llama|whisper|ggml))$"
+        r"^(lib(ggml|llama|whisper|mtmd)([-.][\w.-]*)?\.(dylib|so)|(llama|whisper|ggml))$"
     ),
     ProgramKind.PYTORCH: re.compile(r"^lib(torch(_cpu|_python)?|c10)\.dylib$"),
     ProgramKind.COREML: re.compile(r"^(CoreML|Espresso)$"),
@@ -121,34 +123,59 @@ _ARGUMENTS: Mapping[ProgramKind, re.Pattern[str]] = {
 _WRAPPERS = re.compile(r"^(python|ollama)", re.IGNORECASE)  # which run what their arguments say
 _STARTERS = re.compile(r"^(python[\d.]*|uv|uvx|run|env|ollama|runner)$", re.IGNORECASE)
 
-_DTYPE = r"(bfloat16|float16|float32|complex64|u?int(8|16|32|64)|bool_?)"
-# Two of these tell: every element-wise kernel of PyTorch has a name of this form.
-_OF_C10 = re.compile(
+_DTYPE = r"(bfloat16|float16|float32|complex64|u?int(8|16|32|64)|bool_)"
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """How the kernels of a project are called: its products, its chores, and all of them.
+
+    Many projects take the products of another one, and some take chores as well, so that all
+    names have to be of the project: whoever takes kernels has kernels of its own.
+    """
+
+    product: re.Pattern[str]
+    chore: re.Pattern[str]
+    every: re.Pattern[str]
+
+
+_OF_MLX = _Kernels(
+    re.compile(
+        r"^(steel_(gemm|attention|conv)_|(affine|mxfp[48]|nvfp4)_(gather_)?(qmm|qmv|qvm)|gemv_"
+        r"|sdpa_vector|custom_kernel_)"
+    ),
+    re.compile(
+        rf"^(v|vn|v2|g\d?|gn\d?|s|sn|s2|sv|vs|vv|ss|svn?|vsn?|vvn?|sv2|vs2|vv2)(large)?_"
+        rf"(copy|[A-Z]\w*?){_DTYPE}|^(rms|layer_norm)(_looped)?{_DTYPE}"
+        rf"|^(arg(max|min)_|gather(_front|_axis)?|scatter(_axis)?|arange){_DTYPE}"
+    ),
+    re.compile(
+        r"^(steel_|affine_|mxfp[48]_|nvfp4_|gemv_|sdpa_|custom_kernel_|implicit_gemm_|naive_unfold_"
+        r"|winograd_|rms|layer_norm|vjp_|rope_|arange|arg(max|min)_|gather|scatter|slice_|rbits"
+        r"|(all|row|col|init|init_col)_reduce|(block|looped)_(softmax|logsumexp)|logsumexp|fft_"
+        r"|(contig|strided)_scan|(c|nc|carg|ncarg|sort|merge|partition)\w*(_sort|_merge|_mbsort)"
+        r"|fence_|input_coherent|hadamard|cross_entropy|entropy_|cholesky"
+        r"|([vsg][vsn2\d]*n?\d?(large)?|dynamic)_(copy|[A-Z])"
+        r"|[A-Z]\w*_(contiguous|strided)(_\w+)?$)"
+    ),
+)
+_OF_GGML = _Kernels(
+    re.compile(r"^kernel_(mul_m[mv]_|flash_attn_ext)"),
+    re.compile(
+        r"^kernel_((rms_)?norm(_mul)?(_add)?_f|get_rows_|set_rows_|cpy_|rope_(norm|neox|multi)_"
+        r"|soft_max_|bin_fuse_|(add|mul)_fuse_|unary_f|(swi|ge|re)glu_)"
+    ),
+    re.compile(r"^kernel_"),
+)
+_KERNELS: Mapping[ProgramKind, _Kernels] = {
+    ProgramKind.MLX: _OF_MLX,
+    ProgramKind.GGML: _OF_GGML,
+}
+# Two of these tell, whatever stands beside them: PyTorch has kernels of its own, of other projects
+# and of Apple's, but each of its element-wise ones has a name of this form.
+_OF_PYTORCH = re.compile(
     r"^[a-z]\w*_(dense|strided)(_cast|_scalar)*_(float|half|bfloat)|^generated_kernel(_\d+)?$"
 )
-_PRODUCTS: Mapping[ProgramKind, re.Pattern[str]] = {
-    ProgramKind.MLX: re.compile(
-        r"^(steel_(gemm|attention|conv)_|(affine|mxfp4|nvfp4)_(qmm|qmv|qvm|gather_q)|gemv_|"
-        r"sdpa_vector)"
-    ),
-    ProgramKind.GGML: re.compile(r"^kernel_(mul_m[mv]_|flash_attn_ext)"),
-    ProgramKind.PYTORCH: _OF_C10,
-}
-_CHORES: Mapping[ProgramKind, re.Pattern[str]] = {
-    ProgramKind.MLX: re.compile(
-        rf"^(v|vn|v2|g\d?|gn\d?|g\dlarge|s|sv|vs|vv|ss|vsn|svn|vvn)_?(copy|[A-Z]\w*?){_DTYPE}"
-        rf"|^(rms|layer_norm)(_looped)?{_DTYPE}|^rope_(single_)?(freqs_)?{_DTYPE}"
-    ),
-    ProgramKind.GGML: re.compile(
-        r"^kernel_((rms_)?norm(_mul)?(_add)?_f|get_rows_|set_rows_|cpy_|rope_(norm|neox|multi)_"
-        r"|soft_max_|bin_fuse_|unary_f|(swi|ge|re)glu_f)"
-    ),
-    ProgramKind.PYTORCH: _OF_C10,
-}
-# Names that only one project gives.
-_PECULIAR: Mapping[ProgramKind, re.Pattern[str]] = {
-    ProgramKind.MLX: re.compile(r"^custom_kernel_\w+_(bfloat16|float16|float|u?int\d+)"),
-}
 
 _DRAWS = frozenset({"vertex", "fragment"})
 _COMPUTES = frozenset({"compute", "blit"})
@@ -178,24 +205,28 @@ def program_of(
     if provenance.workload and provenance.recorder != IMPORT and not provenance.workloads:
         sign = Sign(provenance.workload, "the workload of the recording")
         return Recognition(ProgramKind.MLX, (sign,))
-    drawn = _drawn(device)
+    channels = _channels(device)
+    drawn = _drawn(channels)
     presents = _rows(present_requests) + _rows(presented_drawables)
     samples = cycle_profile if cpu_profile is None else cpu_profile
     stacks = _frames_of(samples, profile_frames).signs
+    words = _by_words(provenance, targets, launches)
     tiers = (
         _by_kernels(shaders, device),
         {} if drawn >= _MOST else stacks[True],
-        _by_words(provenance, targets, launches),
+        words,
         {} if drawn >= _MOST else _only_alone(stacks[False]),
         {} if drawn >= _MOST else _only_alone(_by_loads(library_loads)),
     )
-    for signs in tiers:
-        if len(signs) == 1:
-            program, sign = next(iter(signs.items()))
-            return Recognition(program, (sign,))
-        if signs:
-            return Recognition(ProgramKind.UNKNOWN, tuple(signs.values()), _several(signs))
-    return _by_channels(device, drawn, presents)
+    for signs in filter(None, tiers):
+        narrowed = {kind: words[kind] for kind in signs if kind in words}
+        told = narrowed if len(signs) > 1 else signs
+        if len(told) == 1:
+            kind, sign = next(iter(told.items()))
+            return Recognition(kind, (sign,))
+        return Recognition(ProgramKind.UNKNOWN, tuple(signs.values()), _several(signs))
+    on_the_host = device is not None and device.on_the_host
+    return _by_channels(channels, presents, on_the_host=on_the_host)
 
 
 def _several(signs: _Signs) -> str:
@@ -216,23 +247,30 @@ def _by_kernels(shaders: pd.DataFrame | None, device: Device | None) -> _Signs:
     names = set[str]()
     if shaders is not None:
         own = shaders[shaders["target"].astype(bool)]
-        names |= {str(name) for column in ("name", "label") for name in own[column].dropna()}
+        names |= {str(name) for name in own["name"].dropna()}
     if device is not None and "label" in device.own:
-        labels = (part for family in device.families[1] for part in family.split(":"))
-        names |= {label.strip() for label in labels}
+        labels = {part.strip() for label in device.families[1] for part in label.split(":")}
+        names |= {label for label in labels if label and not unnamed(label)}
+    ordered = sorted(names)
+    found = {kind: _kernels_of(kernels, ordered) for kind, kernels in _KERNELS.items()}
+    found[ProgramKind.PYTORCH] = [name for name in ordered if _OF_PYTORCH.search(name)]
     return {
-        program: Sign(word, "names of kernels")
-        for program in _PRODUCTS
-        if (word := _kernels_of(program, sorted(names)))
+        kind: Sign(", ".join(words[:_ENOUGH]), "names of kernels")
+        for kind, words in found.items()
+        if len(words) >= _ENOUGH
     }
 
 
-def _kernels_of(program: ProgramKind, names: Sequence[str]) -> str:
-    """Return the kernels that tell the kind in words; "" where they do not."""
-    peculiar = _match(_PECULIAR[program], names) if program in _PECULIAR else ""
-    product = _match(_PRODUCTS[program], names)
-    chore = _match(_CHORES[program], [name for name in names if name != product])
-    return peculiar or (f"{product}, {chore}" if product and chore else "")
+_ENOUGH = 2  # kernels that tell a kind
+
+
+def _kernels_of(kernels: _Kernels, names: Sequence[str]) -> list[str]:
+    """Return a product and a chore of the project; none where a name is not one of its own."""
+    if not all(map(kernels.every.search, names)):
+        return []
+    product = _match(kernels.product, names)
+    chore = _match(kernels.chore, [name for name in names if name != product])
+    return [product, chore] if product and chore else []
 
 
 def _match(pattern: re.Pattern[str], names: Iterable[str]) -> str:
@@ -327,36 +365,34 @@ def _by_loads(library_loads: pd.DataFrame | None) -> dict[ProgramKind, Sign]:
     return {program: Sign(word, "loaded libraries") for program, word in found.items() if word}
 
 
-def _channels(device: Device) -> dict[str, int]:
+def _channels(device: Device | None) -> dict[str, int]:
     """Return the device time of each channel of the target, in ns, by its name in small letters."""
-    own = device.own
-    if "channel" not in own:
+    if device is None or "channel" not in device.own:
         return {}
-    sums = own["duration"].groupby(own["channel"].fillna("").astype(str).str.lower()).sum()
-    return {str(name): int(time) for name, time in sums.items()}
+    sums = device.own["duration"].groupby(device.own["channel"], observed=True).sum()
+    return {str(name).lower(): int(time) for name, time in sums.items()}
 
 
-def _drawn(device: Device | None) -> float:
+def _drawn(channels: Mapping[str, int]) -> float:
     """Return the share of the target's device time that went into drawing."""
-    times = {} if device is None else _channels(device)
-    drawing = sum(time for name, time in times.items() if name in _DRAWS)
-    return drawing / max(sum(times.values()), 1)
+    drawing = sum(time for name, time in channels.items() if name in _DRAWS)
+    return drawing / max(sum(channels.values()), 1)
 
 
-def _by_channels(device: Device | None, drawn: float, presents: int) -> Recognition:
-    if device is None or device.own.empty:
+def _by_channels(channels: Mapping[str, int], presents: int, *, on_the_host: bool) -> Recognition:
+    if not channels:
         return Recognition(ProgramKind.UNKNOWN, reason=_NO_WORK)
-    channels = _channels(device)
-    place = "channels of the device"
-    drawing = Sign(f"{percent(drawn)} vertex and fragment", place)
-    shown = Sign(f"{presents:,} presents", "presented drawables") if presents else None
-    if drawn >= _MOST or (shown and drawn >= _SOME):
-        return Recognition(ProgramKind.GRAPHICS, (drawing, *([shown] if shown else [])))
-    if channels and not presents and channels.keys() <= _COMPUTES:
-        return Recognition(ProgramKind.COMPUTE, (Sign(", ".join(sorted(channels)), place),))
-    if device.on_the_host:
+    if on_the_host:
         return Recognition(ProgramKind.UNKNOWN, reason=_ON_A_CPU)
-    return Recognition(ProgramKind.UNKNOWN, (drawing, *([shown] if shown else [])), _MIXED)
+    place = "channels of the device"
+    drawn = _drawn(channels)
+    drawing = Sign(f"{percent(drawn)} vertex and fragment", place)
+    shown = (Sign(f"{presents:,} presents", "presented drawables"),) if presents else ()
+    if drawn >= _MOST or (presents and drawn >= _SOME):
+        return Recognition(ProgramKind.GRAPHICS, (drawing, *shown))
+    if not presents and channels.keys() <= _COMPUTES:
+        return Recognition(ProgramKind.COMPUTE, (Sign(", ".join(sorted(channels)), place),))
+    return Recognition(ProgramKind.UNKNOWN, (drawing, *shown), _MIXED)
 
 
 _NO_WORK = (

@@ -1,0 +1,192 @@
+"""Levers: what to do about a mechanism, for the kind of program that the target is.
+
+The words are data, in `levers.toml` beside this module, with the threads where each was accepted
+and the settings that they name. A mechanism always has neutral words; a kind of program has its
+own only where they differ.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tracekit.analysis.program import ProgramKind
+
+
+class Mechanism(StrEnum):
+    """A way in which time or memory is lost; its value is the key of `levers.toml`."""
+
+    ROUND_TRIPS = "round-trips"
+    SLOW_WAIT = "slow-wait"
+    WAIT_EACH_ITERATION = "wait-each-iteration"
+    SEVERAL_WAITS = "several-waits"
+    PERIODIC_WAIT = "periodic-wait"
+    HOST_ENCODES = "host-encodes"
+    HOST_WORKS = "host-works"
+    HOST_SLEEPS = "host-sleeps"
+    HOST_UNKNOWN = "host-unknown"
+    COMMIT_EARLIER = "commit-earlier"
+    BOUNDARIES_BETWEEN_BUFFERS = "boundaries-between-buffers"
+    BOUNDARIES_BETWEEN_ENCODERS = "boundaries-between-encoders"
+    LATE_START = "late-start"
+    OTHER_STREAM = "other-stream"
+    QUEUE_BEHIND_OWN_WORK = "queue-behind-own-work"
+    DRIVER_WORK = "driver-work"
+    OTHER_PROCESS = "other-process"
+    POWERING_UP = "powering-up"
+    OTHER_DEVICE = "other-device"
+    WIRING_LOST = "wiring-lost"
+    WIRING_ALLOCATIONS = "wiring-allocations"
+    CACHE_SWAPPED = "cache-swapped"
+    MEMORY_BY_REQUEST = "memory-by-request"
+    MEMORY_GROWTH = "memory-growth"
+    GROWING_WORK = "growing-work"
+    COPIES_ON_BLIT = "copies-on-blit"
+    COMPILE_IN_LOOP = "compile-in-loop"
+    COMPILER_SERVICE = "compiler-service"
+    SPILLS = "spills"
+    LOW_OCCUPANCY = "low-occupancy"
+    REGISTER_PRESSURE = "register-pressure"
+    THREADGROUP_MEMORY = "threadgroup-memory"
+    SMALL_GRID = "small-grid"
+    MEMORY_BOUND = "memory-bound"
+    MEMORY_AT_ROOF = "memory-at-roof"
+    COMPUTE_BOUND = "compute-bound"
+    COMPUTE_BY_NATURE = "compute-by-nature"
+    OTHER_LIMITER = "other-limiter"
+    ROOFLINE_DISTANCE = "roofline-distance"
+    UNFUSED_ATTENTION = "unfused-attention"
+    AVOIDABLE_SORT = "avoidable-sort"
+    AVOIDABLE_COPY = "avoidable-copy"
+    AVOIDABLE_CAST = "avoidable-cast"
+    GATHER = "gather"
+    SCATTER = "scatter"
+    METADATA_PER_LAYER = "metadata-per-layer"
+    SERIAL_PREFILL = "serial-prefill"
+    CLIFF_BY_SHAPE = "cliff-by-shape"
+    SPIKES_UNEXPLAINED = "spikes-unexplained"
+    UNEVEN_WORK = "uneven-work"
+    PACED = "paced"
+    PAUSE = "pause"
+    FIRST_RESULT = "first-result"
+    UNATTRIBUTED = "unattributed"
+    CLOCK_HELD = "clock-held"
+    CLOCK_RAMP = "clock-ramp"
+    CLOCK_DOWN = "clock-down"
+    CLOCK_BURSTS = "clock-bursts"
+    CLOCK_POWER_LIMIT = "clock-power-limit"
+    CLOCK_UNKNOWN = "clock-unknown"
+    THERMAL = "thermal"
+    CACHE_RESIDENT = "cache-resident"
+    TRACE_OVERHEAD = "trace-overhead"
+    ERROR_TIMEOUT = "error-timeout"
+    ERROR_TIMEOUT_WAITING = "error-timeout-waiting"
+    ERROR_PAGE_FAULT = "error-page-fault"
+    ERROR_OUT_OF_MEMORY = "error-out-of-memory"
+    ERROR_CASCADE = "error-cascade"
+    ERROR_OTHER = "error-other"
+    CAPTURE_EMPTY = "capture-empty"
+    CAPTURE_TRUNCATED = "capture-truncated"
+    EXPORT_DAMAGED = "export-damaged"
+    SCHEMA_DRIFT = "schema-drift"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A variable, function or option that exists in a program.
+
+    `of` is the kind of program that has it, or "metal", "macos" or "tracekit"; `source` is where
+    that is written.
+    """
+
+    name: str
+    of: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Lever:
+    """What to do about a mechanism; `kind` is None for the words that hold for every program.
+
+    `formula` says in words how the saving is estimated, `sources` where the lever was accepted or
+    measured, and `settings` are those that the words name.
+    """
+
+    mechanism: Mechanism
+    kind: ProgramKind | None
+    words: str
+    formula: str
+    sources: tuple[str, ...]
+    settings: tuple[Setting, ...]
+
+
+_NEUTRAL = "neutral"
+_SETTINGS = "settings"
+_FORMULA = "formula"
+
+
+@cache
+def _file() -> Mapping[str, Mapping[str, Any]]:
+    """Read `levers.toml`, once."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+@cache
+def settings() -> tuple[Setting, ...]:
+    """Return all settings that levers may name, the longest name first."""
+    entries = _file()[_SETTINGS].items()
+    listed = [Setting(name, entry["of"], entry["source"]) for name, entry in entries]
+    return tuple(sorted(listed, key=lambda setting: -len(setting.name)))
+
+
+def settings_in(words: str) -> tuple[Setting, ...]:
+    """Return the settings that words name; one inside of a longer one does not count."""
+    named: list[Setting] = []
+    rest = words
+    for setting in settings():
+        if setting.name in rest:
+            named.append(setting)
+            rest = rest.replace(setting.name, " ")
+    return tuple(named)
+
+
+@cache
+def levers() -> Mapping[tuple[Mechanism, ProgramKind | None], Lever]:
+    """Return all levers, by mechanism and kind of program; None stands for every other kind.
+
+    Raises:
+        ValueError: The file names a mechanism or a kind of program that there is none of.
+        KeyError: A row lacks its words or its sources, or a mechanism its formula.
+    """
+    made: dict[tuple[Mechanism, ProgramKind | None], Lever] = {}
+    for key, rows in _file().items():
+        if key == _SETTINGS:
+            continue
+        mechanism = Mechanism(key)
+        for name, row in rows.items():
+            if name == _FORMULA:
+                continue
+            kind = None if name == _NEUTRAL else ProgramKind(name)
+            words = str(row["words"])
+            sources = tuple(row["sources"])
+            lever = Lever(mechanism, kind, words, rows[_FORMULA], sources, settings_in(words))
+            made[mechanism, kind] = lever
+    return made
+
+
+def lever_of(mechanism: Mechanism | str, kind: ProgramKind = ProgramKind.UNKNOWN) -> Lever:
+    """Return the lever for this kind of program, or the neutral one where it has none of its own.
+
+    Raises ValueError where there is no such mechanism.
+    """
+    mechanism = Mechanism(mechanism)
+    table = levers()
+    return table.get((mechanism, kind)) or table[mechanism, None]
+
+
+def advice(mechanism: Mechanism | str, kind: ProgramKind = ProgramKind.UNKNOWN) -> str:
+    """Return what to do about the mechanism, in at most 45 words."""
+    return lever_of(mechanism, kind).words
