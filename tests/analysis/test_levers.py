@@ -2,10 +2,14 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+from tracekit.analysis.idle.levers import Habits, mechanism
+from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.levers import (
     Lever,
     Mechanism,
@@ -118,6 +122,30 @@ def test_a_kind_without_words_of_its_own_gets_the_neutral_ones() -> None:
 def test_a_mechanism_that_there_is_none_of_is_refused() -> None:
     with pytest.raises(ValueError, match="shallow-queue"):
         advice("shallow-queue")
+
+
+def levers_of_rules() -> set[str]:
+    """Return the mechanisms that rules name, by literal or by what the time was lost to."""
+    sources = (ROOT / "tracekit" / "analysis" / "rules").glob("*.py")
+    literal = {name for file in sources for name in LITERAL.findall(file.read_text())}
+    choices = product(
+        *((None, 0.0, 0.3, 1.0, 2.0), (None, 1.0, 2.0), (False, True), (None, False, True))
+    )
+    habits = [
+        Habits(waits=waits, buffers=buffers, host_longer=longer, lost=lost, other_stream=longer)
+        for waits, buffers, longer, lost in choices
+    ]
+    habits += [replace(each, small_work=True) for each in habits]
+    return literal | {mechanism(cause, each) for cause in Cause for each in habits}
+
+
+LITERAL = re.compile(r"\blever=\"([\w-]+)\"")
+
+
+def test_every_mechanism_that_a_rule_names_has_a_lever() -> None:
+    named = levers_of_rules()
+    assert {"several-waits", "late-start", "other-stream", "host-elsewhere"} <= named
+    assert named - set(Mechanism) == set()
 
 
 # What the maintainers did, by thread: each lever has to be the one that was accepted there.

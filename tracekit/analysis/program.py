@@ -278,7 +278,7 @@ def _match(pattern: re.Pattern[str], names: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class _Frames:
+class _SampledFrames:
     """The frames of the target's sampled stacks; `submits` tells whose stack reaches Metal."""
 
     functions: pd.Series
@@ -310,17 +310,17 @@ def _told(words: pd.Series, pattern: re.Pattern[str]) -> pd.Series:
     return pd.Series(found[codes], index=words.index, dtype=bool)
 
 
-def _frames_of(samples: pd.DataFrame | None, frames: pd.DataFrame | None) -> _Frames:
+def _frames_of(samples: pd.DataFrame | None, frames: pd.DataFrame | None) -> _SampledFrames:
     """Return the frames of the target's samples; none where they were not recorded."""
     if samples is None or frames is None or "binary" not in frames:
         none = pd.Series([], dtype=object)
-        return _Frames(none, none, pd.Series([], dtype=bool))
+        return _SampledFrames(none, none, pd.Series([], dtype=bool))
     own = samples.loc[samples["target"].astype(bool), "stack"].dropna().unique()
     held = frames[frames["stack"].isin(own)]
     functions = held["function"].astype(str)
     binaries = held["binary"].fillna("").astype(str).str.rpartition("/")[2]
     reaches = _told(binaries, _TO_METAL) | _told(functions, _USES_METAL)
-    return _Frames(functions, binaries, reaches.groupby(held["stack"]).transform("any"))
+    return _SampledFrames(functions, binaries, reaches.groupby(held["stack"]).transform("any"))
 
 
 def _by_words(
