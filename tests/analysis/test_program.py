@@ -149,6 +149,24 @@ PROGRAMS = {
             "names of kernels",
         ),
     ),
+    "MLX by names of all its kinds": (
+        Recorded(
+            "python3.12",
+            shaders=[
+                *("steel_gemm_fused_nt_float16_float16_bm64_bn64_bk16_wm2_wn2", "g_n2_copyfloat32"),
+                *("gg1_copyfloat16float16", "svn_Multiplyfloat16", "gn2_Addbfloat16"),
+                *("carg_block_sort_float32_uint32_bn512_tn4", "merge_mbsort_float32_uint32_bn512"),
+                *("row_reduce_looped_1_reduce_sumfloat32", "block_softmax_precise_float16"),
+                *("SigmoidMultiplyBA_V_f16_contiguous", "rope_single_freqs_float16"),
+                *("searchsorted_float32_left", "v2_copyfloat16float32", "arangeint32"),
+            ],
+        ),
+        (
+            ProgramKind.MLX,
+            "steel_gemm_fused_nt_float16_float16_bm64_bn64_bk16_wm2_wn2, arangeint32",
+            "names of kernels",
+        ),
+    ),
     "MLX by the libraries it loaded": (
         Recorded("python3.12", loads=["/env/mlx/lib/libmlx.dylib", "/usr/lib/libSystem.B.dylib"]),
         (ProgramKind.MLX, "libmlx.dylib", "loaded libraries"),

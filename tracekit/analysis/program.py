@@ -123,6 +123,7 @@ _ARGUMENTS: Mapping[ProgramKind, re.Pattern[str]] = {
 _WRAPPERS = re.compile(r"^(python|ollama)", re.IGNORECASE)  # which run what their arguments say
 _STARTERS = re.compile(r"^(python[\d.]*|uv|uvx|run|env|ollama|runner)$", re.IGNORECASE)
 
+_SHAPE = r"[vsg]{1,2}\d?n?\d?(_n\d|_dynamic)?(large)?"  # how MLX says what operands are like
 _DTYPE = r"(bfloat16|float16|float32|complex64|u?int(8|16|32|64)|bool_)"
 
 
@@ -145,8 +146,7 @@ _OF_MLX = _Kernels(
         r"|sdpa_vector|custom_kernel_)"
     ),
     re.compile(
-        rf"^(v|vn|v2|g\d?|gn\d?|s|sn|s2|sv|vs|vv|ss|svn?|vsn?|vvn?|sv2|vs2|vv2)(large)?_"
-        rf"(copy|[A-Z]\w*?){_DTYPE}|^(rms|layer_norm)(_looped)?{_DTYPE}"
+        rf"^{_SHAPE}_(copy|[A-Z]\w*?){_DTYPE}|^(rms|layer_norm)(_looped)?{_DTYPE}"
         rf"|^(arg(max|min)_|gather(_front|_axis)?|scatter(_axis)?|arange){_DTYPE}"
     ),
     re.compile(
@@ -155,8 +155,7 @@ _OF_MLX = _Kernels(
         r"|(all|row|col|init|init_col)_reduce|(block|looped)_(softmax|logsumexp)|logsumexp|fft_"
         r"|(contig|strided)_scan|(c|nc|carg|ncarg|sort|merge|partition)\w*(_sort|_merge|_mbsort)"
         r"|fence_|input_coherent|hadamard|cross_entropy|entropy_|cholesky"
-        r"|([vsg][vsn2\d]*n?\d?(large)?|dynamic)_(copy|[A-Z])"
-        r"|[A-Z]\w*_(contiguous|strided)(_\w+)?$)"
+        rf"|searchsorted|{_SHAPE}_(copy|[A-Z])|[A-Z]\w*_(contiguous|strided)(_\w+)?$)"
     ),
 )
 _OF_GGML = _Kernels(
