@@ -18,7 +18,7 @@ def lines_of(found: Finding | str) -> Iterator[str]:
     saving = "nothing" if found.saving is None else f"{found.saving:,} ns"
     yield f"{found.severity}{found.rule and f' of {found.rule}'}, saves {saving}{within}"
     yield f"    {put_into_words(found).message}"
-    yield f"    {found.advice}"
+    yield f"    {found.advice or found.lever}"
     for place, seen in enumerate(found.evidence):
         if place < 3 or place == len(found.evidence) - 1:
             note = f": {seen.note}" if seen.note else ""

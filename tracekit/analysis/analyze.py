@@ -5,18 +5,20 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
 from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Metric, Unavailable, inject
 from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.program import ProgramKind
 from tracekit.analysis.ranking import rank_findings
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Finding, Rule, Settings
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.scope import steady_tokens
-from tracekit.analysis.wording import put_into_words
+from tracekit.analysis.wording import put_advice, put_into_words
 from tracekit.base import Provenance, TracekitError, UsageError
 from tracekit.tables import Tables
 
@@ -69,8 +71,11 @@ def analyze(
         )
     known = Given(tables, provenance, used=used_tables() | {"results"})
     judged = [judge(rule, known, settings.get(name, {})) for name, rule in RULES.items()]
+    kind = program_kind(known)
     uncompared = tables.uncompared if isinstance(tables, Tables) else frozenset[tuple[str, str]]()
-    findings = [doubted(finding, uncompared) for _, found in judged for finding in found]
+    findings = [
+        doubted(put_advice(finding, kind), uncompared) for _, found in judged for finding in found
+    ]
     tokens = None
     with suppress(Unavailable):
         tokens = int(inject(steady_tokens, known))
@@ -81,6 +86,13 @@ def analyze(
         findings=tuple(completed(rank_findings(findings), tokens)),
         checks=tuple(check for check, _ in judged),
     )
+
+
+def program_kind(known: Mapping[str, Any]) -> ProgramKind:
+    """Return which kind of program the target is; unknown where its tables cannot be read."""
+    with suppress(KeyError, TracekitError):
+        return known["program"].kind
+    return ProgramKind.UNKNOWN
 
 
 def used_tables() -> frozenset[str]:

@@ -22,6 +22,7 @@ class Mechanism(StrEnum):
     ROUND_TRIPS = "round-trips"
     SLOW_WAIT = "slow-wait"
     WAIT_EACH_ITERATION = "wait-each-iteration"
+    HOST_AFTER_WAIT = "host-after-wait"
     SEVERAL_WAITS = "several-waits"
     PERIODIC_WAIT = "periodic-wait"
     HOST_ENCODES = "host-encodes"

@@ -2,7 +2,7 @@
 
 The templates are the files of `templates/findings`, in jinja2. A fact stands in them by its name
 and is written by its unit; `if` asks whether it is neither zero, nor empty, nor unknown. Line
-breaks and indents of a template count as one blank.
+breaks and indents of a template count as one blank. The advice is that of the finding's lever.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tracekit.analysis.levers import advice
+from tracekit.analysis.program import ProgramKind
 from tracekit.analysis.rule import Fact, Finding
 from tracekit.base import count, quantity, shipped
 
@@ -74,3 +76,8 @@ def sentence_of(finding: Finding) -> str:
 def put_into_words(finding: Finding) -> Finding:
     """Return the finding with its sentence; one that has none of its own keeps its message."""
     return replace(finding, message=sentence_of(finding)) if finding.wording else finding
+
+
+def put_advice(finding: Finding, kind: ProgramKind) -> Finding:
+    """Return the finding with what to do about its lever, for this kind of program."""
+    return replace(finding, advice=advice(finding.lever, kind)) if finding.lever else finding

@@ -13,7 +13,7 @@ from tracekit.analysis.idle.gaps import (
     loaded_time,
     longest_gaps,
 )
-from tracekit.analysis.idle.levers import Habits, by_mechanism, lever_text, mechanism
+from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism
 from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding
@@ -95,7 +95,6 @@ def bubbles(
         ),
         cause=str(worst),
         lever=name,
-        advice=lever_text(name),
         evidence=longest_gaps(gaps),
         saving=idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE),
     )

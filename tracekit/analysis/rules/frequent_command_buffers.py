@@ -3,9 +3,9 @@
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import gaps_of, lacking, loaded_time
-from tracekit.analysis.idle.levers import BETWEEN_BUFFERS
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_buffers, require_commits
@@ -65,8 +65,7 @@ def frequent_command_buffers(
             Fact("lost_share", found.time / load, "ratio"),
             Fact("lacking", lacking(causes, Cause.BETWEEN_BUFFERS)),
         ),
-        lever="boundaries-between-buffers",
-        advice=BETWEEN_BUFFERS,
+        lever=Mechanism.BOUNDARIES_BETWEEN_BUFFERS,
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=min(found.time, round(found.count * found.median)),
         within="bubbles",

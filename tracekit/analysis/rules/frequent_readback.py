@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import Gaps, gaps_of, gaps_of_waits, loaded_time
-from tracekit.analysis.idle.levers import MANY_WAITS, SEVERAL_WAITS
+from tracekit.analysis.idle.levers import MANY_WAITS
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import (
@@ -79,8 +80,7 @@ def frequent_readback(
             Fact("window", loop.name),
             Fact("gaps", int(inside.sum())),
         ),
-        lever="several-waits",
-        advice=SEVERAL_WAITS,
+        lever=Mechanism.SEVERAL_WAITS,
         evidence=longest("gpu_intervals", found.starts[inside], found.ends[inside]),
         saving=lost,
         within="bubbles",

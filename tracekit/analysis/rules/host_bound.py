@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import host_time_without_wait, loaded_time
-from tracekit.analysis.idle.levers import Habits, lever_text, mechanism
+from tracekit.analysis.idle.levers import Habits, mechanism
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
@@ -61,7 +61,6 @@ def host_bound(
             Fact("meanwhile", habits.meanwhile.strip()),
         ),
         lever=name,
-        advice=lever_text(name),
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=found.time,
         within="bubbles",

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.levers import HOT_ALLOCATIONS
 from tracekit.analysis.intervals import Window, busy
 from tracekit.analysis.iterations import Loop, unit
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.residency import habit
 from tracekit.analysis.rule import Findings, finding, moments
 from tracekit.analysis.upkeep import allocations, wiring
@@ -61,7 +61,7 @@ def hot_allocations(
             f"{quantity(rate, '')} per {each}. Mostly: {_kinds(own)}."
             f"{_wired(driver_events, loop)}"
         ),
-        advice=HOT_ALLOCATIONS,
+        lever=Mechanism.WIRING_ALLOCATIONS,
         evidence=moments(
             "resource_allocations",
             largest["time"],

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import gaps_of, lacking, loaded_time
-from tracekit.analysis.idle.levers import Habits, lever_text, mechanism
+from tracekit.analysis.idle.levers import Habits, mechanism
 from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
@@ -64,7 +64,6 @@ def late_start(
             Fact("lacking", lacking(causes, Cause.LATE_START)),
         ),
         lever=name,
-        advice=lever_text(name),
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=found.time,
         within="bubbles",

@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.levers import LOST_RESIDENCY
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop, unit
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.machine import Machine, memory_words
 from tracekit.analysis.residency import Wired
 from tracekit.analysis.rule import Findings, finding, longest
@@ -70,7 +70,7 @@ def lost_residency(
             f"{beside}: that took {duration(lasted)}, {percent(lasted / loop.length)} of it."
             f"{sets}{memory_words(machine)}"
         ),
-        advice=LOST_RESIDENCY,
+        lever=Mechanism.WIRING_LOST,
         evidence=longest("driver_events", residency.starts, residency.ends),
         saving=None if shares is None else shares[Cause.WIRING],
         within="bubbles",

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import gaps_of_waits, loaded_time
-from tracekit.analysis.idle.levers import RARE, Habits, lever_text, mechanism
+from tracekit.analysis.idle.levers import RARE, Habits, mechanism
 from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.rule import Fact, Findings, finding, longest
@@ -81,7 +81,6 @@ def shallow_queue(
             Fact("waits", _waits(gaps)),
         ),
         lever=name,
-        advice=lever_text(name),
         evidence=longest("gpu_intervals", turns.starts[chosen], turns.ends[chosen]),
         saving=saving,
         within="bubbles",

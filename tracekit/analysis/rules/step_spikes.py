@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.idle.levers import PERIODIC
 from tracekit.analysis.iterations import steady_iterations
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rhythm import LEAST_EXCESS, LEAST_Z, Beats, beats, explain, period, spikes
 from tracekit.analysis.rule import Finding, Findings, finding, longest
 from tracekit.base import duration, percent
@@ -77,7 +77,7 @@ def _finding(
             f"usual, {duration(lost)} too much in all "
             f"({percent(lost / row.times.sum())} of their time).{again} {why.sentence}"
         ),
-        advice=PERIODIC if every and why.waited else _ADVICE,
+        lever=Mechanism.PERIODIC_WAIT if every and why.waited else Mechanism.SPIKES_UNEXPLAINED,
         evidence=longest("steps", row.starts[chosen], row.ends[chosen], why.causes),
         saving=round(lost - float(why.compiled.sum())),
         within=why.within,

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import gaps_of, loaded_time
-from tracekit.analysis.idle.levers import BETWEEN_ENCODERS
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.iterations import Loop
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_buffers
@@ -61,8 +61,7 @@ def tiny_encoders(
             Fact("lost", found.time, "ns"),
             Fact("lost_share", found.time / load, "ratio"),
         ),
-        lever="boundaries-between-encoders",
-        advice=BETWEEN_ENCODERS,
+        lever=Mechanism.BOUNDARIES_BETWEEN_ENCODERS,
         evidence=longest("gpu_intervals", found.starts, found.ends),
         saving=min(found.time, round(found.count * found.median)),
         within="bubbles",
