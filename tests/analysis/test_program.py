@@ -171,6 +171,18 @@ PROGRAMS = {
         Recorded("python3.12", loads=["/env/mlx/lib/libmlx.dylib", "/usr/lib/libSystem.B.dylib"]),
         (ProgramKind.MLX, "libmlx.dylib", "loaded libraries"),
     ),
+    "a server that is built on MLX": (
+        Recorded("omlx-server"),
+        (ProgramKind.MLX, "omlx-server", "name of the process"),
+    ),
+    "vLLM on a Mac": (
+        Recorded("python3.12", arguments="/env/bin/vllm serve qwen --max-num-seqs 1"),
+        (ProgramKind.MLX, "vllm", "arguments of the process"),
+    ),
+    "mlx_lm as a module": (
+        Recorded("python3.13", arguments="-m mlx_lm.server --model qwen"),
+        (ProgramKind.MLX, "mlx_lm.server", "arguments of the process"),
+    ),
     "ollama's runner for MLX": (
         Recorded("ollama", arguments="runner --mlx-engine --model qwen --port 50123"),
         (ProgramKind.MLX, "--mlx-engine", "arguments of the process"),
@@ -261,6 +273,10 @@ PROGRAMS = {
     ),
     "a program with a name of MLX's only in its data": (
         Recorded("python3.12", arguments="train.py --corpus mlx_lm"),
+        (ProgramKind.COMPUTE, "compute", "channels of the device"),
+    ),
+    "a graphics library for students, also called mlx": (
+        Recorded("mlx_demo"),
         (ProgramKind.COMPUTE, "compute", "channels of the device"),
     ),
     "python3.12, of which nothing is known": (

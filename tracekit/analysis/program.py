@@ -101,7 +101,8 @@ _ALONE = (ProgramKind.MLX, ProgramKind.GGML)  # loaded by those who compute with
 
 PROCESSES: Mapping[ProgramKind, re.Pattern[str]] = {
     ProgramKind.MLX: re.compile(
-        r"^mlx[-_](lm|vlm|whisper|audio|embeddings|engine|runner|server)\b"
+        r"^(mlx[-_](lm|vlm|whisper|audio|embeddings|engine|runner|serve|server)([._]\w+)*"
+        r"|omlx(-\w+)?|mlxcel|vllm-mlx|rapid-mlx|vmlx(-\w+)?|VLLM::\w+)$"
     ),
     ProgramKind.GGML: re.compile(
         r"^(llama-(server|cli|bench|batched-bench|batched|completion|perplexity|parallel|simple"
@@ -113,10 +114,11 @@ PROCESSES: Mapping[ProgramKind, re.Pattern[str]] = {
 }
 """Names of processes that are of one kind whatever they are asked to do."""
 
-# An argument, or the name of a script, that only one kind of program takes.
+# An argument, or the name of a script, that only one kind of program takes. On a Mac vLLM uses the
+# GPU by its plugin for MLX alone.
 _ARGUMENTS: Mapping[ProgramKind, re.Pattern[str]] = {
     ProgramKind.MLX: re.compile(
-        r"^(--mlx-engine|mlx_(lm|vlm|whisper|audio|embeddings)([._]\w+)*)$"
+        r"^(--mlx-engine|mlx_(lm|vlm|whisper|audio|embeddings)([._]\w+)*|vllm(-mlx)?|omlx)$"
     ),
     ProgramKind.GGML: re.compile(r"^(--ollama-engine|llama_cpp(\.server)?)$"),
 }
