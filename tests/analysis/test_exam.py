@@ -244,7 +244,7 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
     "weights wired again": (wired_again, "lost-residency", "mx.set_wired_limit", "pool"),
     "wired as allocated": (
         lambda: wired_again(allocated=9),
-        *("hot-allocations", "preallocate", "set_wired_limit"),
+        *("hot-allocations", "caches in place", "set_wired_limit"),
     ),
     "low power mode": (lambda: clocked((1, "Minimum")), CLOCK, "Low Power Mode", "High Power"),
     "too hot": (
@@ -269,16 +269,16 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
         *("shallow-queue", "mx.compile", "MLX_MAX_OPS"),
     ),
     "a cliff from 8 rows to 9": (a_cliff, "performance-cliff", "pad the shape", "async_eval"),
-    "between encoders": (lambda: encoders(7.6), "tiny-encoders", "one encoder", "async_eval"),
+    "between encoders": (lambda: encoders(7.6), "tiny-encoders", "mx.compile", "async_eval"),
     "an event of another stream": (
         lambda: one_late(900),
-        *("late-start", "event of another stream", "MLX_MAX_OPS"),
+        *("late-start", "on one stream", "MLX_MAX_OPS"),
     ),
     "an operation on the CPU": (
         lambda: one_late(900, on_the_cpu=True),
-        *("late-start", "operations on mx.cpu", "MLX_MAX_OPS"),
+        *("late-start", "operations from mx.cpu", "MLX_MAX_OPS"),
     ),
-    "a stall every tenth": (lambda: a_stall_every(10), "step-spikes", "clear_cache", "async_eval"),
+    "a stall every tenth": (lambda: a_stall_every(10), "step-spikes", "clear_cache", "MLX_MAX_OPS"),
     "another process": (
         lambda: beside_another(delayed=True),
         *("gpu-contended", "Close what else", "async_eval"),

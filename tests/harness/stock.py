@@ -122,7 +122,7 @@ class Stock:
         return made
 
     def analyzed(self, **provenance: Any) -> Result:
-        known = Provenance(recorder="xctrace", targets=(Process(PID, "python3"),))
+        known = Provenance(recorder="xctrace", targets=(Process(PID, "mlx_lm.generate"),))
         rows = in_company(self.tables())
         mixed = {name: own.sample(frac=1, random_state=1) for name, own in rows.items()}
         return analyze(mixed, replace(known, **provenance))

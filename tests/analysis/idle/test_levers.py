@@ -1,11 +1,12 @@
 """Sums over gaps, the windows to show, what samples of threads tell, and what to do about it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from analysed import Golden, table
+from analysed import table
 from tracekit.analysis.idle.gaps import (
     by_cause,
     gaps_of,
@@ -15,9 +16,10 @@ from tracekit.analysis.idle.gaps import (
     loaded_time,
     longest_gaps,
 )
-from tracekit.analysis.idle.levers import Habits, advice, lever
+from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism
 from tracekit.analysis.idle.pieces import CAUSES, Cause
 from tracekit.analysis.idle.samples import host_words, other_thread, sampled
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Evidence
 
 GAPS = table(
@@ -63,40 +65,54 @@ def test_the_longest_gaps_are_shown_whole_with_their_causes() -> None:
     )
 
 
-def test_advice_is_on_two_causes_that_took_most_and_a_tenth_at_least() -> None:
-    shares = {Cause.DRIVER: 100, Cause.BETWEEN_BUFFERS: 700, Cause.OTHER_DEVICE: 200}
-    words = advice(shares, Habits())
-    assert words.index("MLX_MAX_OPS_PER_BUFFER") < words.index("The devices take turns")
-    assert "driver" not in words
-    for little, spoken in ((99, False), (100, True)):
-        shares = {Cause.DRIVER: little, Cause.BETWEEN_BUFFERS: 1_000 - little}
-        assert ("The driver prepared" in advice(shares, Habits())) == spoken
-
-
 ALL = Habits(1.0, 1.0, sampled=True)
 WAIT, ENCODING, WIRING = Cause.HOST, Cause.ENCODING, Cause.WIRING
 
 
-def test_what_is_advised_depends_on_habits(golden: Golden) -> None:
-    said: list[str] = []
-    for cause, habits in (
-        *((WAIT, {"waits": waits}) for waits in (0.59, 0.6, 1.5, 1.51, None)),
-        (WAIT, {}),
-        (WAIT, {"sampled": False}),  # guessed only without samples
-        (WAIT, {"host_longer": True}),
-        *((WIRING, {"lost": lost}) for lost in (True, False, None)),
-        *((ENCODING, {"waits": 0.0, "buffers": buffers}) for buffers in (1.5, 1.51, None)),
-        *((Cause.REPORT, {"waits": waits}) for waits in (0.59, 0.6, 1.5, 1.51, None)),
-        *((Cause.LATE_START, {"other_stream": other}) for other in (False, True)),
-    ):
-        said.append(f"{cause}, {habits}: {lever(cause, replace(ALL, **habits))}")
-    golden(*said)
+@pytest.mark.parametrize(
+    ("cause", "habits", "expected"),
+    [
+        (WAIT, {"waits": 0.04}, "host-elsewhere"),
+        (WAIT, {"waits": 0.59}, "periodic-wait"),
+        (WAIT, {"waits": 0.6}, "wait-each-iteration"),
+        (WAIT, {"waits": 1.5}, "wait-each-iteration"),
+        (WAIT, {"waits": 1.51}, "several-waits"),
+        (WAIT, {"waits": None}, "wait-each-iteration"),
+        (WAIT, {"host_longer": True}, "host-after-wait"),
+        (ENCODING, {"host_longer": True}, "host-encodes"),
+        (ENCODING, {"waits": 0.0, "buffers": 1.5}, "commit-earlier"),
+        (ENCODING, {"waits": 0.0, "buffers": 1.51}, "host-encodes"),
+        (ENCODING, {"waits": 0.0, "buffers": None}, "host-encodes"),
+        (Cause.REPORT, {"small_work": True}, "round-trips"),
+        (Cause.START, {"small_work": True}, "round-trips"),
+        (Cause.REPORT, {"small_work": True, "waits": 0.59}, "periodic-wait"),
+        (Cause.REPORT, {"small_work": True, "waits": 1.51}, "several-waits"),
+        (WIRING, {"lost": True}, "wiring-lost"),
+        (WIRING, {"lost": False}, "wiring-allocations"),
+        (WIRING, {"lost": None}, "wiring"),
+        (Cause.LATE_START, {"other_stream": False}, "late-start"),
+        (Cause.LATE_START, {"other_stream": True}, "other-stream"),
+    ],
+)
+def test_the_mechanism_behind_a_cause_depends_on_habits(
+    cause: Cause, habits: dict[str, Any], expected: str
+) -> None:
+    assert mechanism(cause, replace(ALL, **habits)) == expected
 
 
 def test_more_in_flight_is_advised_only_where_the_queue_ran_empty() -> None:
+    in_flight = {Mechanism.WAIT_EACH_ITERATION, Mechanism.ROUND_TRIPS, Mechanism.HOST_AFTER_WAIT}
+    turns = {Cause.START, Cause.REPORT, Cause.HOST, Cause.ENCODING}
     for cause in Cause:
-        assert ("command buffer in flight" in lever(cause, ALL)) == (cause in {WAIT, ENCODING})
-        assert advice({cause: 1}, Habits())
+        assert (mechanism(cause, ALL) in in_flight) == (cause in turns), cause
+
+
+def test_causes_of_one_mechanism_are_summed_up() -> None:
+    shares = {Cause.START: 40, Cause.DRIVER: 50, Cause.REPORT: 30}
+    assert list(by_mechanism(shares, ALL).items()) == [
+        (Mechanism.WAIT_EACH_ITERATION, 70),
+        (Mechanism.DRIVER_WORK, 50),
+    ]
 
 
 def test_twenty_samples_of_the_busiest_thread_tell_what_the_host_did() -> None:
