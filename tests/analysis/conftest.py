@@ -1,4 +1,4 @@
-"""Whole findings, compared with those of a golden file: message, advice, evidence and saving."""
+"""Whole findings, compared with a golden file: message, facts, advice, evidence, saving."""
 
 import re
 from collections.abc import Iterator
@@ -6,8 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from analysed import Golden
-from tracekit.analysis.rule import Finding
+from tracekit.analysis.rule import Fact, Finding
 from tracekit.analysis.wording import put_into_words
+
+
+def fact_of(fact: Fact) -> str:
+    value = f"{fact.value:.6g}" if isinstance(fact.value, float) else fact.value
+    return f"{fact.name}={value}"
 
 
 def lines_of(found: Finding | str) -> Iterator[str]:
@@ -18,6 +23,8 @@ def lines_of(found: Finding | str) -> Iterator[str]:
     saving = "nothing" if found.saving is None else f"{found.saving:,} ns"
     yield f"{found.severity}{found.rule and f' of {found.rule}'}, saves {saving}{within}"
     yield f"    {put_into_words(found).message}"
+    if found.facts:
+        yield f"    {', '.join(map(fact_of, found.facts))}"
     yield f"    {found.advice or found.lever}"
     for place, seen in enumerate(found.evidence):
         if place < 3 or place == len(found.evidence) - 1:

@@ -20,7 +20,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import IntervalSet, spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import Machine, chip_of
-from tracekit.analysis.rule import Evidence
+from tracekit.analysis.rule import Evidence, Fact
 from tracekit.analysis.scope import Device
 from tracekit.base import percent, quantity
 
@@ -257,10 +257,12 @@ class Load:
     share: float
     group: Group
 
-    @property
-    def words(self) -> str:
-        """The load in a sentence: "ALU Limiter was 81.0 %"."""
-        return f"{self.counter} was {percent(self.share)}"
+    def facts(self, side: str) -> tuple[Fact, Fact]:
+        """Return the counter's name and its mean as facts about a side, such as memory."""
+        return (
+            Fact(f"{side}_counter", self.counter),
+            Fact(f"{side}_share", self.share, "ratio"),
+        )
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """How the target hands work to the device: waits of an iteration, command buffers in flight."""
 
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.residency import Wired
+from tracekit.analysis.rule import Fact
 from tracekit.analysis.scope import steady_tokens
 from tracekit.base import count
 from tracekit.workload import READBACK
@@ -28,6 +31,24 @@ def each(number: int, iterations: pd.DataFrame | None) -> str:
         return f"{said} and {count(number / steady_tokens(iterations))} per token"
     except Unavailable:
         return said
+
+
+def rates(number: int, iterations: pd.DataFrame | None) -> tuple[Fact, ...]:
+    """Return the facts how many that are per iteration, by what an iteration is called, and token.
+
+    What is not known is None.
+    """
+    per_iteration = per_token = name = None
+    if iterations is not None and len(iterations):
+        name = unit(iterations)
+        per_iteration = number / len(iterations)
+        with suppress(Unavailable):
+            per_token = number / steady_tokens(iterations)
+    return (
+        Fact("per_iteration", per_iteration, "count"),
+        Fact("iteration", name),
+        Fact("per_token", per_token, "count"),
+    )
 
 
 def between_iterations(held: Gaps, iterations: pd.DataFrame) -> NDArray[np.bool_]:

@@ -1,14 +1,13 @@
 """`cache-resident`: the numbers are those of caches, not of memory."""
 
 from tracekit.analysis.metrics.roofline import Roof
-from tracekit.analysis.rule import Findings, Severity, finding, longest
+from tracekit.analysis.rule import Fact, Findings, Severity, finding, longest
 from tracekit.analysis.scope import Device
-from tracekit.base import percent, size
 
 _ADVICE = (
-    "Make the working set as large as in use: pages of its own for every sequence, all layers and "
-    "their weights, longer contexts; `tracekit capture --workload paged` has disjoint pages. If "
-    "the data are as large as in use, the workload's account of bytes counts too many."
+    "Make the working set as large as in use: all layers with their weights, longer contexts, "
+    "data of its own for each sequence. If it is as large already, the workload's account of "
+    "bytes counts too many."
 )
 
 
@@ -44,22 +43,25 @@ def cache_resident(
     if rate > (1 + margin) * found.bandwidth:
         yield finding(
             severity=Severity.ERROR,
-            message=(
-                f"While the GPU ran, the steady steps moved {rate / 1e9:,.0f} GB/s by the "
-                f"workload's account, more than the {found.bandwidth / 1e9:g} GB/s that the memory "
-                f"of {found.chip.name} delivers: caches did, or the account is wrong."
+            wording="cache-resident",
+            facts=(
+                Fact("rate", rate, "bytes/s"),
+                Fact("bandwidth", found.bandwidth, "bytes/s"),
+                Fact("chip", found.chip.name),
             ),
+            lever="cache-resident",
             advice=_ADVICE,
             evidence=evidence,
         )
     elif found.per_step <= smallest_cache and rate > fast * found.bandwidth:
         yield finding(
             severity=Severity.NOTE,
-            message=(
-                f"A step's {size(found.per_step)} fit into the last-level cache of any of these "
-                f"chips; at {percent(rate / found.bandwidth)} of the memory's bandwidth they may "
-                f"have come from either."
+            wording="cache-resident-small",
+            facts=(
+                Fact("bytes_per_step", found.per_step, "bytes"),
+                Fact("share", rate / found.bandwidth, "ratio"),
             ),
+            lever="cache-resident",
             advice=_ADVICE,
             evidence=evidence,
         )

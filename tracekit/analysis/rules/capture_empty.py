@@ -3,14 +3,13 @@
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Findings, Severity, finding
+from tracekit.analysis.rule import Fact, Findings, Severity, finding
 from tracekit.analysis.scope import UNKNOWN, Targets, named, owners
 
 _ADVICE = (
-    "Check that the recorded process is the one that submits the work (a shell, a shim or "
-    "`uv run` is not), that it ran on the GPU while the recorder was on, and record again by "
-    "launching it instead of attaching, or the other way round. Where another process of those "
-    "named did the work, `tracekit import --target PID|NAME` judges that one."
+    "Check that the recorded process is the one that submits the work (a shell or a launcher is "
+    "not) and that it ran while the recorder was on; record again, or judge one of the "
+    "processes named by `tracekit import --target PID|NAME`."
 )
 _NAMED = 4
 
@@ -31,16 +30,21 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
     if not targets:
         raise Unavailable(UNKNOWN)
     if not gpu_intervals["target"].any():
-        others = f"all {len(gpu_intervals):,} belong to others: {_who(gpu_intervals)}"
-        rows = others if len(gpu_intervals) else "the table has no rows at all"
         yield finding(
             severity=Severity.ERROR,
-            message=f"The recording has no device interval of {named(targets)}: {rows}.",
+            wording="capture-empty",
+            facts=(
+                Fact("target", named(targets)),
+                Fact("rows", len(gpu_intervals)),
+                Fact("processes", int(owners(gpu_intervals).nunique())),
+                Fact("others", _owners_of_most(gpu_intervals)),
+            ),
+            lever="capture-empty",
             advice=_ADVICE,
         )
 
 
-def _who(others: pd.DataFrame) -> str:
+def _owners_of_most(others: pd.DataFrame) -> str:
     """Name the processes that have most rows."""
     counts = owners(others).value_counts()
     listed = ", ".join(f"{name} {count:,}" for name, count in counts[:_NAMED].items())

@@ -4,18 +4,17 @@ import pandas as pd
 
 from tracekit.analysis.counters import Pressure, extremes
 from tracekit.analysis.metrics.roofline import Roof
-from tracekit.analysis.rule import Findings, Severity, finding
+from tracekit.analysis.rule import Fact, Findings, Severity, finding
 
 _ADVICE = (
-    "Candidates, each to be validated by moving the number: arithmetic on vectors (half4, float4) "
-    "instead of scalars, reductions across a simdgroup instead of one thread after another, "
-    "indices and scales computed once outside the inner loop, several independent sums in each "
-    "thread (more instruction-level parallelism), a larger threadgroup, half instead of float "
-    "where accuracy allows."
+    "Try arithmetic on vectors (half4, float4), reductions across a simdgroup, indices and "
+    "scales computed once outside the inner loop, several independent sums in each thread, or "
+    "half instead of float where accuracy allows. Keep a change only if the program gets "
+    "faster."
 )
 _BY_NATURE = (
-    "Such steps take many operations for each byte, so this is where good kernels end up. Less "
-    "work is what is left: skip masked tiles, use simdgroup matrices where shapes allow."
+    "The work takes many operations for each byte, so good kernels end up here. Only less work "
+    "makes it faster: skip masked tiles, and use simdgroup matrices where shapes allow."
 )
 
 
@@ -54,19 +53,21 @@ def compute_bound(
     natural = found is not None and found.by_memory is False
     yield finding(
         severity=Severity.NOTE if natural else Severity.WARNING,
-        message=f"{arithmetic.words} while {memory.words}: arithmetic bounds the work."
-        + _expected(found),
+        wording="compute-bound",
+        facts=(
+            *arithmetic.facts("arithmetic"),
+            *memory.facts("memory"),
+            Fact("intensity", None if found is None else found.intensity, "FLOP/byte"),
+            Fact("expected", _expected(found)),
+        ),
+        lever="compute-bound-by-nature" if natural else "compute-bound",
         advice=_BY_NATURE if natural else _ADVICE,
         evidence=extremes(counter_samples, arithmetic.counter),
     )
 
 
-def _expected(roof: Roof | None) -> str:
-    """Say what the workload's own account lets expect."""
+def _expected(roof: Roof | None) -> str | None:
+    """Return the limit that the workload's own account lets expect."""
     if roof is None or roof.intensity is None:
-        return ""
-    side = "memory" if roof.by_memory else "arithmetic"
-    return (
-        f" By the workload's account a step takes {roof.intensity:.3g} operations for each byte, "
-        f"which would make {side} the limit."
-    )
+        return None
+    return "memory" if roof.by_memory else "arithmetic"

@@ -3,15 +3,13 @@
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.work_names import Chore, NamedWork
-from tracekit.base import duration, percent
 
 _ADVICE = (
-    "Let the kernel read pages in place through the block table, as `tracekit capture --workload "
-    "paged` does, and compare both with `--workload paged-vs-sdpa`. Where contexts are short, a "
-    "contiguous cache may be the better one; keep keys and values in the layout that attention "
-    "reads, so that nothing is transposed either."
+    "Let the kernel that needs them read pages in place, through a table of their addresses, "
+    "instead of copying them together first. Where the pieces are short, one contiguous buffer "
+    "may be faster. Keep data in the layout that its reader needs."
 )
 
 
@@ -40,11 +38,16 @@ def gather_share(work: NamedWork, loop: Loop, *, limit: float = 0.10) -> Finding
     if cost <= limit * whole:
         return
     yield finding(
-        message=(
-            f"{percent(cost / whole)} of the target's GPU time in {loop.name} "
-            f"({duration(cost)} of {duration(whole)}) gathers data before other kernels read it: "
-            f"{gathers.sum():,} times {work.most(gathers)}."
+        wording="gather-share",
+        facts=(
+            Fact("share", cost / whole, "ratio"),
+            Fact("cost", cost, "ns"),
+            Fact("device_time", whole, "ns"),
+            Fact("window", loop.name),
+            Fact("pieces", int(gathers.sum())),
+            Fact("names", work.most(gathers)),
         ),
+        lever="gather",
         advice=_ADVICE,
         evidence=longest("gpu_intervals", work.starts[gathers], work.ends[gathers]),
         saving=cost,

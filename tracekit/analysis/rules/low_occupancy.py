@@ -7,16 +7,15 @@ from tracekit.analysis.counters import FEWEST, Group, Kind, bandwidth, extremes,
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.machine import Machine
-from tracekit.analysis.rule import Findings, finding
+from tracekit.analysis.rule import Fact, Findings, finding
 from tracekit.analysis.work_names import NamedWork
 from tracekit.base import percent
 
 _SHOWN = 3
 _ADVICE = (
-    "Candidates, each to be validated by moving the number: a larger threadgroup (128 to 256 "
-    "threads), less threadgroup memory (a smaller block size or tile), fewer registers (fewer "
-    "values kept per thread), a larger grid (split the sequence), fewer barriers in each tile. "
-    "Higher occupancy is no aim of its own: keep a change only if tokens per second follow."
+    "Try a larger threadgroup (128 to 256 threads), less threadgroup memory (a smaller tile), "
+    "fewer registers (fewer values kept per thread), a larger grid, or fewer barriers in each "
+    "tile. Keep a change only if the program gets faster: occupancy itself is not the aim."
 )
 
 
@@ -57,14 +56,17 @@ def low_occupancy(
         return
     name = str(occupancy["counter"])
     samples = counter_samples[counter_samples["counter"] == name]
-    kernels = _kernels(samples, work)
     yield finding(
-        message=(
-            f"{name} was {percent(occupancy['share'])} on average over "
-            f"{occupancy['samples']:,} samples in the target's work"
-            + (f", and nothing made up for it: {useful.words}." if useful else ".")
-            + kernels
+        wording="low-occupancy",
+        facts=(
+            Fact("counter", name),
+            Fact("share", float(occupancy["share"]), "ratio"),
+            Fact("samples", int(occupancy["samples"])),
+            Fact("busiest_counter", useful.counter if useful else None),
+            Fact("busiest_share", useful.share if useful else None, "ratio"),
+            Fact("kernels", _kernels(samples, work)),
         ),
+        lever="low-occupancy",
         advice=_ADVICE,
         evidence=extremes(counter_samples, name, lowest=True),
     )
@@ -86,4 +88,4 @@ def _kernels(samples: pd.DataFrame, work: NamedWork | None) -> str:
         f"“{work.names[code]}” {percent(mean / 100)}"
         for code, mean in zip(means.index.tolist(), means["mean"].tolist(), strict=True)
     ]
-    return f" By kernel: {', '.join(shown)}." if shown else ""
+    return ", ".join(shown)

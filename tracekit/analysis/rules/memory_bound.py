@@ -4,18 +4,16 @@ import pandas as pd
 
 from tracekit.analysis.counters import Pressure, extremes
 from tracekit.analysis.metrics.roofline import Roof
-from tracekit.analysis.rule import Findings, Severity, finding
-from tracekit.base import percent
+from tracekit.analysis.rule import Fact, Findings, Severity, finding
 
 _ADVICE = (
-    "Candidates, each to be validated by moving the number: fewer bytes in each tile (a smaller "
-    "BLOCK_SIZE, keys and values of fewer bits), loads of half4 or float4 that are aligned to the "
-    "stride of a head, more reuse of what is loaded (a larger tile of the head for each load into "
-    "threadgroup memory, query heads of one kv head together)."
+    "Read fewer bytes (smaller types, nothing read twice), load half4 or float4 at aligned "
+    "addresses, and use what is loaded more often (larger tiles in threadgroup memory or "
+    "registers). Keep a change only if the program gets faster."
 )
 _AT_THE_ROOF = (
-    "The kernels do what the chip allows; only fewer bytes would make a step shorter: keys and "
-    "values of fewer bits, grouped queries, a larger batch over the same weights."
+    "The kernels do what the chip allows. Only fewer bytes make them faster: smaller types, "
+    "more work for each byte that is read, such as a larger batch over the same weights."
 )
 
 
@@ -55,18 +53,14 @@ def memory_bound(
     good = found is not None and (found.reached.share or 0.0) >= roof
     yield finding(
         severity=Severity.NOTE if good else Severity.WARNING,
-        message=f"{memory.words} while {arithmetic.words}: memory bounds the work."
-        + _reached(found),
+        wording="memory-bound",
+        facts=(
+            *memory.facts("memory"),
+            *arithmetic.facts("arithmetic"),
+            Fact("reached", None if found is None else found.reached.share, "ratio"),
+            Fact("bandwidth", None if found is None else found.bandwidth, "bytes/s"),
+        ),
+        lever="memory-bound-at-roof" if good else "memory-bound",
         advice=_AT_THE_ROOF if good else _ADVICE,
         evidence=extremes(counter_samples, memory.counter.split(" + ")[0]),
-    )
-
-
-def _reached(roof: Roof | None) -> str:
-    """Say what the workload's own account of bytes reached."""
-    if roof is None or roof.reached.share is None:
-        return ""
-    return (
-        f" The bytes that its steps must move reached {percent(roof.reached.share)} of the "
-        f"{roof.bandwidth / 1e9:g} GB/s that the chip's memory delivers."
     )

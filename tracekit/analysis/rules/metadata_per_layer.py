@@ -6,13 +6,12 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times, spans
 from tracekit.analysis.iterations import Loop, steady_iterations
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.work_names import Chore, NamedWork
-from tracekit.base import duration, percent
 
 _ADVICE = (
-    "Make block tables, slot mappings and sequence lengths once for each step, before the first "
-    "layer, and hand the same arrays to all layers; keep them in buffers that are made once and "
+    "Make block tables, slot mappings and sequence lengths once a step, before the first layer, "
+    "and pass the same arrays to all layers. Keep them in buffers that are made once and "
     "updated in place."
 )
 
@@ -53,11 +52,16 @@ def metadata_per_layer(
         return
     each = float(counts[repeated].sum())
     yield finding(
-        message=(
-            f"A typical step has {each:,.0f} tiny pieces of GPU work that make metadata, "
-            f"the same ones over and over ({work.most(chosen)}): {duration(cost)} in all, "
-            f"{percent(cost / loop.length)} of {loop.name}."
+        wording="metadata-per-layer",
+        facts=(
+            Fact("pieces_per_step", each, "count"),
+            Fact("kinds", int(repeated.size)),
+            Fact("names", work.most(chosen)),
+            Fact("cost", cost, "ns"),
+            Fact("share", cost / loop.length, "ratio"),
+            Fact("window", loop.name),
         ),
+        lever="metadata-per-layer",
         advice=_ADVICE,
         evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),
         saving=round(cost * (1 - repeated.size / each)),

@@ -4,42 +4,46 @@ import pandas as pd
 
 from tracekit.analysis.counters import HOW_TO_GET, Group, Pressure, extremes
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Findings, finding
+from tracekit.analysis.rule import Fact, Findings, finding
+from tracekit.base import percent
 
 CANDIDATES = {
     Group.THREADGROUP: (
-        "fewer trips through threadgroup memory (keep partial sums in registers, reduce across a "
-        "simdgroup first), wider accesses, and padding where threads of a simdgroup meet in one "
-        "bank."
+        "Make fewer trips through threadgroup memory (keep partial sums in registers, reduce "
+        "across a simdgroup first), use wider accesses, and pad where threads of a simdgroup meet "
+        "in one bank."
     ),
     Group.BUFFER: (
-        "fewer and wider accesses to buffers (half4 or float4, aligned), neighbours in memory for "
-        "neighbouring threads, and each value loaded once."
+        "Make fewer, wider and aligned accesses to buffers (half4 or float4), let neighbouring "
+        "threads read neighbouring addresses, and load each value once."
     ),
     Group.TRANSLATION: (
-        "larger and fewer pages of the cache, pages of a sequence next to each other, and reading "
-        "a page to its end before the next one: scattered addresses miss the tables of the MMU."
+        "Keep data that are read together close in memory, and read each page to its end before "
+        "the next one: scattered addresses miss the tables of the MMU."
     ),
     Group.CONTROL: (
-        "fewer branches in inner loops: constants of the function instead of arguments, loops "
-        "unrolled, masks applied to whole tiles."
+        "Use fewer branches in inner loops: function constants instead of arguments, unrolled "
+        "loops, masks for whole tiles."
     ),
     Group.ISSUE: (
-        "fewer instructions for the same bytes: wider types, index arithmetic moved out of inner "
-        "loops, loops unrolled."
+        "Use fewer instructions for the same bytes: wider types, index arithmetic outside of "
+        "inner loops, unrolled loops."
     ),
     Group.LAUNCH: (
-        "more work for each thread and larger dispatches: many small grids keep the GPU at "
-        "starting threads."
+        "Give each thread more work and make dispatches larger: with many small grids the GPU "
+        "spends its time on starting threads."
     ),
     Group.TEXTURE: (
-        "nothing in kernels that read buffers alone. See who uses textures: something that draws "
-        "may share the GPU."
+        "Read smaller textures, or formats with fewer bytes, and sample them fewer times. Where "
+        "the program uses none, something else that draws shares the GPU."
     ),
-    Group.RASTER: "to see who draws: compute kernels do not rasterize.",
+    Group.RASTER: (
+        "Interpolate fewer values for each fragment, and cover fewer fragments. Where the program "
+        "does not draw, something else does."
+    ),
 }
 """What to try for each group of units, as candidates."""
-_AFTER = " Keep a change only if the number moves and tokens per second follow."
+_AFTER = " Keep a change only if the number moves and the program gets faster."
 
 
 def other_limiter(
@@ -68,10 +72,21 @@ def other_limiter(
         raise Unavailable(f"no limiter beside arithmetic and memory was recorded. {HOW_TO_GET}")
     if loads.other.share < high or not loads.dominated(margin):
         return
-    rivals = ", ".join(load.words for load in (loads.arithmetic, loads.memory) if load)
-    beside = f" ({rivals})" if rivals else ""
+    rivals = [
+        f"{load.counter} {percent(load.share)}"
+        for load in (loads.arithmetic, loads.memory)
+        if load is not None
+    ]
     yield finding(
-        message=f"{loads.other.words}, more than arithmetic and memory{beside}.",
-        advice=f"Candidates: {CANDIDATES[loads.other.group]}{_AFTER}",
+        wording="other-limiter",
+        facts=(
+            Fact("unit", loads.other.group.value),
+            *loads.other.facts("other"),
+            Fact("arithmetic_share", loads.arithmetic and loads.arithmetic.share, "ratio"),
+            Fact("memory_share", loads.memory and loads.memory.share, "ratio"),
+            Fact("rivals", ", ".join(rivals)),
+        ),
+        lever=f"other-limiter-{loads.other.group.replace(' ', '-')}",
+        advice=f"{CANDIDATES[loads.other.group]}{_AFTER}",
         evidence=extremes(counter_samples, loads.other.counter),
     )

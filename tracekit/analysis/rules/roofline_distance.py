@@ -7,16 +7,14 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy
 from tracekit.analysis.machine import Machine
 from tracekit.analysis.metrics.roofline import ATTAINABLE, roof_of
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device, of_a_server
 from tracekit.analysis.work_names import Chore, named_work
-from tracekit.base import duration, percent
 
 _ADVICE = (
-    "The kernels are slower than their bytes ask for, waiting left out. Candidates: reads that "
-    "repeat (more than the model's bytes), narrow or unaligned loads, too few threads in flight, "
-    "a low clock. `tracekit capture --counters on` tells which unit is at its limit, `tracekit "
-    "bench --tune` ranks the launches of the paged kernel."
+    "Find which unit is at its limit with `tracekit capture --counters on`. Candidates are "
+    "reads that repeat, narrow or unaligned loads, too few threads in flight, and a low clock; "
+    "waiting is not in this number."
 )
 
 
@@ -63,12 +61,16 @@ def roofline_distance(
     if not found.by_memory or share >= limit:
         return
     yield finding(
-        message=(
-            f"While the GPU ran, the steady steps reached {percent(share)} of the "
-            f"{found.bandwidth / 1e9:g} GB/s of {found.chip.name}: it ran for "
-            f"{duration(found.ran)}, and their bytes need {duration(found.least)} at "
-            f"{percent(ATTAINABLE)} of it."
+        wording="roofline-distance",
+        facts=(
+            Fact("reached", share, "ratio"),
+            Fact("bandwidth", found.bandwidth, "bytes/s"),
+            Fact("chip", found.chip.name),
+            Fact("ran", found.ran, "ns"),
+            Fact("least", found.least, "ns"),
+            Fact("attainable", ATTAINABLE, "ratio"),
         ),
+        lever="roofline-distance",
         advice=_ADVICE,
         evidence=longest("gpu_intervals", *gpu.within(found.window)),
         saving=max(found.ran - found.least - _chores(gpu, shader_runs, found.window), 0),

@@ -1,14 +1,13 @@
 """`scatter-encoder`: new keys and values are written by encoders of their own."""
 
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.work_names import Chore, NamedWork
-from tracekit.base import duration, percent
 
 _ADVICE = (
-    "Write the new token's key and value in the kernel that makes them or in the one that "
-    "attends, so that a layer needs no encoder more; or write those of all layers at once. "
-    "Validate by the metric intervals_per_token, which should fall."
+    "Write new entries in the kernel that makes them or in the one that reads them, so that the "
+    "write is not a piece of work of its own, or write those of all layers at once. The metric "
+    "intervals_per_token should fall."
 )
 
 
@@ -34,11 +33,15 @@ def scatter_encoder(work: NamedWork, loop: Loop, *, limit: float = 0.02) -> Find
     if cost <= limit * loop.length:
         return
     yield finding(
-        message=(
-            f"{scatters.sum():,} pieces of the target's GPU work do nothing but write to the "
-            f"cache ({work.most(scatters)}): {duration(cost)}, {percent(cost / loop.length)} of "
-            f"{loop.name}, launches included."
+        wording="scatter-encoder",
+        facts=(
+            Fact("pieces", int(scatters.sum())),
+            Fact("names", work.most(scatters)),
+            Fact("cost", cost, "ns"),
+            Fact("share", cost / loop.length, "ratio"),
+            Fact("window", loop.name),
         ),
+        lever="scatter",
         advice=_ADVICE,
         evidence=longest("gpu_intervals", work.starts[scatters], work.ends[scatters]),
         saving=cost,

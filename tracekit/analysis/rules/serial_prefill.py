@@ -6,13 +6,12 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, gaps, steady_window, union
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.rule import Findings, finding, longest
-from tracekit.base import count, duration, percent
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 
 _ADVICE = (
-    "Take smaller pieces of a prompt at a time (chunked prefill), and let a piece share its "
-    "batch with the tokens that are being decoded, so that prefill, which is bound by compute, "
-    "runs beside decode, which is bound by memory."
+    "Prefill prompts in smaller pieces (chunked prefill), and let a piece share its batch with "
+    "the tokens that are being decoded: compute bounds prefill and memory bounds decode, so one "
+    "runs beside the other."
 )
 
 
@@ -61,13 +60,16 @@ def serial_prefill(
     if stalled <= limit * answering:
         return
     yield finding(
-        message=(
-            f"For {percent(stalled / answering)} of the time in which requests were decoding "
-            f"({duration(stalled)} of {duration(answering)}) they waited for a prompt that was "
-            f"prefilled alone: {count(starts.size)} "
-            f"stall{'s' if starts.size > 1 else ''}, the longest "
-            f"{duration(int((ends - starts).max()))}, where a decode takes {duration(usual)}."
+        wording="serial-prefill",
+        facts=(
+            Fact("share", stalled / answering, "ratio"),
+            Fact("stalled", stalled, "ns"),
+            Fact("decoding", answering, "ns"),
+            Fact("stalls", starts.size),
+            Fact("longest", int((ends - starts).max()), "ns"),
+            Fact("decode", usual, "ns"),
         ),
+        lever="serial-prefill",
         advice=_ADVICE,
         evidence=longest("spans", starts, ends),
     )

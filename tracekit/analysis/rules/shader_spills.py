@@ -4,15 +4,14 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Findings, finding, moments
+from tracekit.analysis.rule import Fact, Findings, finding, moments
 from tracekit.analysis.scope import Device
 from tracekit.base import percent, size
 
 _ADVICE = (
-    "Candidates, each to be validated by moving the number: keep fewer values alive in a thread "
-    "(a smaller tile or head-dimension slice for each, more simdgroups), use half where fp32 is "
-    "not needed, index private arrays by constants alone, so that they can live in registers, and "
-    "unroll less, and state the size that is launched by `[[max_total_threads_per_threadgroup]]`."
+    "Keep fewer values alive in a thread (a smaller tile, more simdgroups), use half where "
+    "float is not needed, index private arrays by constants only, unroll less, and declare the "
+    "launched size by [[max_total_threads_per_threadgroup]]. Keep a change only if spills fall."
 )
 _NOT_RECORDED = (
     "the recording has no table of spills (graphics-compiler-spill-events), which is new with "
@@ -52,22 +51,24 @@ def shader_spills(
     spilled = int(inside["spilled"].sum())
     if spilled <= limit:
         return
-    count = inside["encoder"].nunique() or len(inside)
-    where = f"{count:,} encoder{'s' if count > 1 else ''} of {loop.name}"
     worst = inside.dropna(subset=["spilled"])
     worst = worst.sort_values("spilled", ascending=False, kind="stable")
     yield finding(
-        message=(
-            f"Shaders of the target spilled registers in {where}: "
-            f"{size(spilled)} in all, {size(float(inside['spilled'].median()))} in the median."
-            f"{_whose(inside, encoders)}"
+        wording="shader-spills",
+        facts=(
+            Fact("encoders", inside["encoder"].nunique() or len(inside)),
+            Fact("window", loop.name),
+            Fact("spilled", spilled, "bytes"),
+            Fact("median", float(inside["spilled"].median()), "bytes"),
+            Fact("labels", _labelled(inside, encoders)),
         ),
+        lever="spills",
         advice=_ADVICE,
         evidence=moments("shader_spills", worst["time"], map(size, worst["spilled"].astype(int))),
     )
 
 
-def _whose(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
+def _labelled(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
     """Name the encoders that spilled most, by label, with their shares."""
     if encoders is None:
         return ""
@@ -80,4 +81,4 @@ def _whose(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
     total = int(spills["spilled"].sum())
     words = [f"{label} {percent(int(own) / total)}" for label, own in sums.head(_NAMED).items()]
     more = len(sums) - len(words)
-    return f" By label: {', '.join(words)}" + (f" and {more:,} more." if more else ".")
+    return ", ".join(words) + (f" and {more:,} more" if more else "")

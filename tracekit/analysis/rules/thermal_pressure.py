@@ -7,15 +7,23 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import monitored
-from tracekit.analysis.rule import Evidence, Finding, Findings, Severity, finding, longest, moments
-from tracekit.base import duration, percent
+from tracekit.analysis.rule import (
+    Evidence,
+    Fact,
+    Finding,
+    Findings,
+    Severity,
+    finding,
+    longest,
+    moments,
+)
 from tracekit.machine import THERMAL_PRESSURES
 
 STATES = ("Nominal", "Fair", "Serious", "Critical")
 _ADVICE = (
-    "Let the machine cool down before it records: pause between runs, give it air, keep a lid "
-    "open, and take other load off it. Compare runs only at equal heat, look at the GPU's clock "
-    "beside it, and for a long run give tokens per second by the minute instead of one number."
+    "Let the machine cool down before you record: pause between runs, give it air, keep the lid "
+    "open, and stop other load. Compare runs only at equal heat, and give the speed of a long "
+    "run by the minute."
 )
 _HEAVY = THERMAL_PRESSURES.index("Heavy")
 
@@ -66,22 +74,24 @@ def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Findings:
     lasted = busy(*covered)
     if lasted > limit * window.length:
         worst = max(names, key=STATES.index)
-        yield _finding(
-            Severity.WARNING,
-            f"The thermal state was Serious or worse for {percent(lasted / window.length)} of "
-            f"{window.name} ({duration(lasted)} of {duration(window.length)}), at worst "
-            f"{worst}.",
-            longest("thermal_states", *covered),
+        yield finding(
+            wording="thermal-pressure",
+            facts=(
+                Fact("share", lasted / window.length, "ratio"),
+                Fact("window", window.name),
+                Fact("lasted", lasted, "ns"),
+                Fact("length", window.length, "ns"),
+                Fact("worst", worst),
+            ),
+            lever="thermal",
+            advice=_ADVICE,
+            evidence=longest("thermal_states", *covered),
         )
         return
     warm = inside[(names == "Fair") & (inside["start"] > window.start)]
     if not warm.empty and (names == "Nominal").any():
         begun = clip(*spans(warm), window.start, window.end)
-        yield _finding(
-            Severity.NOTE,
-            f"The machine warmed up in {window.name}: its thermal state came from Nominal to Fair.",
-            longest("thermal_states", *begun),
-        )
+        yield _warming(window, "thermal state", "Fair", longest("thermal_states", *begun))
 
 
 def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Findings:
@@ -93,20 +103,33 @@ def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Findings:
     worst = THERMAL_PRESSURES[min(int(levels.max()), len(THERMAL_PRESSURES) - 1)]
     times = inside["time"].to_numpy(dtype=np.int64)
     if hot.mean() > limit:
-        yield _finding(
-            Severity.WARNING,
-            f"The thermal pressure was Heavy or worse in {percent(float(hot.mean()))} of "
-            f"{len(inside):,} readings in {window.name}, at worst {worst}.",
-            moments("gauges", times[hot]),
+        yield finding(
+            wording="thermal-pressure-readings",
+            facts=(
+                Fact("share", float(hot.mean()), "ratio"),
+                Fact("readings", len(inside)),
+                Fact("window", window.name),
+                Fact("worst", worst),
+            ),
+            lever="thermal",
+            advice=_ADVICE,
+            evidence=moments("gauges", times[hot]),
         )
     elif levels[0] == 0 and levels[-1] > 0:
-        yield _finding(
-            Severity.NOTE,
-            f"The machine warmed up in {window.name}: its thermal pressure came from Nominal to "
-            f"{worst}.",
-            moments("gauges", times[levels > 0]),
-        )
+        yield _warming(window, "thermal pressure", worst, moments("gauges", times[levels > 0]))
 
 
-def _finding(severity: Severity, message: str, evidence: tuple[Evidence, ...]) -> Finding:
-    return finding(message, _ADVICE, evidence, severity=severity)
+def _warming(window: Window, scale: str, last: str, evidence: tuple[Evidence, ...]) -> Finding:
+    return finding(
+        wording="thermal-pressure-warming",
+        facts=(
+            Fact("window", window.name),
+            Fact("scale", scale),
+            Fact("first", "Nominal"),
+            Fact("last", last),
+        ),
+        lever="thermal",
+        advice=_ADVICE,
+        evidence=evidence,
+        severity=Severity.NOTE,
+    )

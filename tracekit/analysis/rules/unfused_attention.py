@@ -8,18 +8,14 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Findings, finding, longest
-from tracekit.analysis.submission import each
+from tracekit.analysis.rule import Fact, Findings, finding, longest
+from tracekit.analysis.submission import rates
 from tracekit.analysis.work_names import NamedWork, unnamed, words_of
-from tracekit.base import duration, percent
 
 _ADVICE = (
-    "Call mx.fast.scaled_dot_product_attention, and give it what its fused kernels take: "
-    "queries, keys and values of one dtype, head sizes of 64, 96, 128 or 256 for up to 8 queries "
-    "and of 64, 72, 80, 96 or 128 for more, the mask “causal” or an array of the queries' dtype. "
-    "Other head sizes, float32 masks, and masks or scores that the program makes itself run "
-    "unfused without a word; force_fused=True raises instead. See what it calls by the names of "
-    "the kernels afterwards: sdpa_vector or steel_attention."
+    "Use one fused attention kernel (in MLX mx.fast.scaled_dot_product_attention), with a head "
+    "size, a mask and dtypes that it takes: others run unfused without a warning. Look at the "
+    "kernels' names afterwards, such as sdpa or flash_attention."
 )
 _PRODUCT = re.compile(r"gemm|gemv|mat ?mul|qmm|qmv|\bmm\b")
 _SOFTMAX = re.compile(r"soft ?max")
@@ -59,12 +55,16 @@ def unfused_attention(
     flags = np.zeros(work.starts.size, bool)
     flags[chosen] = True
     yield finding(
-        message=(
-            f"Attention runs unfused: {softmax.size:,} times a product, a softmax and a product "
-            f"follow each other in {loop.name}{each(softmax.size, iterations)} "
-            f"({work.most(flags)}). They take {duration(cost)}, "
-            f"{percent(cost / whole)} of the target's device time."
+        wording="unfused-attention",
+        facts=(
+            Fact("times", softmax.size),
+            Fact("window", loop.name),
+            *rates(softmax.size, iterations),
+            Fact("names", work.most(flags)),
+            Fact("cost", cost, "ns"),
+            Fact("share", cost / whole, "ratio"),
         ),
+        lever="unfused-attention",
         advice=_ADVICE,
         evidence=longest("gpu_intervals", work.starts[before], work.ends[behind]),
     )
