@@ -42,7 +42,7 @@ def test_work_beside_the_targets_is_named_with_its_owner_and_what_it_delayed(
     frame = intervals([(0, 10)], others=[(0, 5)])
     frame.loc[~frame["target"], ["process", "pid"]] = pd.NA
     [finding] = judged("gpu-contended", gpu_intervals=frame)
-    assert "unknown process" in finding.message
+    assert "unknown process" in str(finding.fact("owners"))
 
 
 def test_only_what_runs_beside_the_targets_work_counts() -> None:

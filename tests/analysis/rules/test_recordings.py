@@ -73,7 +73,7 @@ def test_a_stage_that_did_not_end_and_a_workload_that_never_became_steady_are_re
     early = phases(SECOND, SECOND).iloc[:1]
     tables = {"gpu_intervals": pd.DataFrame({"target": [True]}), "phases": early}
     [finding] = inject(RULES["capture-truncated"].judge, {**tables, "provenance": Provenance()})
-    assert "did not come to its steady phase" in finding.message
+    assert finding.wording == "capture-truncated-never-steady"
 
 
 def test_device_work_that_does_not_cover_the_steps_was_cut(golden: Golden) -> None:

@@ -6,22 +6,24 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, marked_window, spans
-from tracekit.analysis.rule import Evidence, Finding, Findings, Severity, finding
+from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding
 from tracekit.analysis.scope import own_rows, steady_steps
-from tracekit.base import Provenance, duration, percent
+from tracekit.base import Provenance
 from tracekit.tables import Flaw
 
 _AGAIN = (
     "Record again with room for the whole steady phase: a longer --time-limit or fewer steps, "
-    "enough free disk, and nothing that stops the workload before it ends by itself."
+    "enough free disk, and nothing that stops the program early."
 )
 _EXPORT_AGAIN = (
-    "Export again, with enough free disk, and let the export come to its end; where the bundle "
-    "itself is damaged, record again. Rows before the damage count, the rest is not there."
+    "Export again, with enough free disk, and let the export come to its end. Where the bundle "
+    "itself is damaged, record again: rows before the damage count, the rest is missing."
 )
 _IMPORT_AGAIN = (
     "Import the recording again, with enough free disk, and let the import come to its end."
 )
+_LEVERS = {"import": "import-cut", "export": "export-cut"}
+_ADVICE_BY_STAGE = {"import": _IMPORT_AGAIN, "export": _EXPORT_AGAIN}
 
 
 def capture_truncated(
@@ -63,7 +65,12 @@ def capture_truncated(
     own = None if gpu_intervals is None else own_rows(gpu_intervals)
     if own is not None and window is None and phases is not None and not phases.empty:
         found.append(
-            _finding("The workload did not come to its steady phase while it was recorded.")
+            finding(
+                wording="capture-truncated-never-steady",
+                lever="capture-cut",
+                advice=_AGAIN,
+                severity=Severity.ERROR,
+            )
         )
     if own is not None and window is not None and not own.empty:
         unsure = least + int(provenance.clock.get("uncertainty") or 0)
@@ -78,24 +85,33 @@ def capture_truncated(
 
 def _unfinished(provenance: Provenance) -> Findings:
     for name, stage in provenance.incomplete.items():
-        advice = {"import": _IMPORT_AGAIN, "export": _EXPORT_AGAIN}.get(name, _AGAIN)
-        why = stage.message.rstrip(".") if stage.message else "nobody saw it end"
-        if name == "record" and stage.state == "interrupted":
-            yield finding(
-                f"The stage `record` was interrupted: {why}. What the target did later is not in "
-                "the recording.",
-                advice,
-            )
-        else:
-            yield _finding(f"The stage `{name}` did not come to its end: {why}.", advice)
+        stopped = name == "record" and stage.state == "interrupted"
+        yield finding(
+            wording="capture-truncated-stage",
+            facts=(
+                Fact("stage", name),
+                Fact("stopped", stopped),
+                Fact("reason", stage.message.rstrip(".")),
+            ),
+            lever=_LEVERS.get(name, "capture-cut"),
+            advice=_ADVICE_BY_STAGE.get(name, _AGAIN),
+            severity=Severity.WARNING if stopped else Severity.ERROR,
+        )
 
 
 def _damaged(losses: pd.DataFrame) -> Findings:
     texts = losses.loc[losses["flaw"] == Flaw.DAMAGED.value, "text"].drop_duplicates()
     if not texts.empty:
-        said = " ".join(f"{text.rstrip('.')}." for text in texts)
-        what = "The recording, or an export of it, is cut or damaged, and rows are missing"
-        yield _finding(f"{what}: {said}", _EXPORT_AGAIN)
+        yield finding(
+            wording="capture-truncated-damaged",
+            facts=(
+                Fact("number", len(texts)),
+                Fact("texts", " ".join(f"{text.rstrip('.')}." for text in texts)),
+            ),
+            lever="export-cut",
+            advice=_EXPORT_AGAIN,
+            severity=Severity.ERROR,
+        )
 
 
 def _working(phases: pd.DataFrame | None, steps: pd.DataFrame | None) -> Window | None:
@@ -113,21 +129,21 @@ def _working(phases: pd.DataFrame | None, steps: pd.DataFrame | None) -> Window 
 def _uncovered(own: pd.DataFrame, window: Window, margin: int, provenance: Provenance) -> Findings:
     starts, ends = spans(own)
     first, last = int(starts.min()), int(ends.max())
-    ended = provenance.end_reason.rstrip(".")
-    why = f" Why recording ended: {ended}." if ended else ""
-    for lost, start, end, words in (
-        (window.end - last, max(last, window.start), window.end, ("ends", "before")),
-        (first - window.start, window.start, min(first, window.end), ("begins", "after")),
+    for lost, start, end, side in (
+        (window.end - last, max(last, window.start), window.end, "end"),
+        (first - window.start, window.start, min(first, window.end), "begin"),
     ):
         if lost > margin:
-            verb, side = words
-            yield _finding(
-                f"The recorded work of the target {verb} {duration(lost)} {side} its steady steps "
-                f"do: {percent(min(1.0, lost / window.length))} of the steady phase is not in the "
-                f"recording.{why}",
+            yield finding(
+                wording="capture-truncated-uncovered",
+                facts=(
+                    Fact("side", side),
+                    Fact("lost", lost, "ns"),
+                    Fact("share", min(1.0, lost / window.length), "ratio"),
+                    Fact("end_reason", provenance.end_reason.rstrip(".")),
+                ),
+                lever="capture-cut",
+                advice=_AGAIN,
                 evidence=(Evidence("gpu_intervals", start, end, "not recorded"),),
+                severity=Severity.ERROR,
             )
-
-
-def _finding(message: str, advice: str = _AGAIN, evidence: tuple[Evidence, ...] = ()) -> Finding:
-    return finding(message, advice, evidence, severity=Severity.ERROR)

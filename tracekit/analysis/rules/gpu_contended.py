@@ -2,18 +2,18 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import doubt, gaps_of, loaded_time, why_unknown
+from tracekit.analysis.idle.gaps import gaps_of, loaded_time, why_unknown
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.intervals import Window, busy, clip, overlap, spans, union
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device, owners
-from tracekit.base import duration, percent
+from tracekit.base import duration
 
 _ADVICE = (
-    "Close what else draws or computes (browsers, video calls, a second model), let the display "
-    "sleep for a nightly run, and record again: device-wide counters and idle times are shared "
-    "with these processes, and so are the clock and the heat."
+    "Close other programs that draw or compute (browsers, video calls, a second model), let the "
+    "display sleep, and record again. They share the clock, the heat and the device-wide "
+    "counters too."
 )
 
 
@@ -48,22 +48,27 @@ def gpu_contended(
     if delay + shared <= limit * load:
         return
     waited = gaps_of(gaps, Cause.OTHER_PROCESS)
+    unsure = why_unknown(causes, Cause.OTHER_PROCESS)
     yield finding(
-        message=(
-            f"Other processes held up queued work of the target for {duration(delay)} of "
-            f"{loop.name} and ran beside it for {duration(shared)}, "
-            f"{percent((delay + shared) / load)} in all: {_who(gpu.others, loop)}."
-            f"{doubt(causes, Cause.OTHER_PROCESS)}"
+        wording="gpu-contended",
+        facts=(
+            Fact("share", (delay + shared) / load, "ratio"),
+            Fact("window", loop.name),
+            Fact("delay", delay, "ns"),
+            Fact("shared", shared, "ns"),
+            Fact("owners", _owners_of_most(gpu.others, loop)),
+            Fact("unsure", unsure),
         ),
+        lever="other-process",
         advice=_ADVICE,
         evidence=longest(
             "gpu_intervals", *((waited.starts, waited.ends) if delay else union(starts, ends))
         ),
-        saving=None if why_unknown(causes, Cause.OTHER_PROCESS) else delay,
+        saving=None if unsure else delay,
     )
 
 
-def _who(others: pd.DataFrame, window: Window) -> str:
+def _owners_of_most(others: pd.DataFrame, window: Window) -> str:
     shares: dict[str, int] = {}
     for who, rows in others.groupby(owners(others)):
         covered = busy(*clip(*spans(rows), window.start, window.end))

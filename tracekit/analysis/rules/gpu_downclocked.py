@@ -9,46 +9,53 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, overlap, spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import Below, Clock, Machine, below_best, clock, held_state
-from tracekit.analysis.rule import Evidence, Findings, Severity, finding, longest, moments
+from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding, longest, moments
 from tracekit.analysis.scope import Device
-from tracekit.base import duration, percent, quantity
+from tracekit.base import duration, quantity
 
 
 class _Course(StrEnum):
-    """How the clock went in the loop; the value is what to do."""
+    """How the clock went in the loop; the value is the lever."""
 
-    HELD = (
+    HELD = "clock-held"
+    RAMP = "clock-ramp"
+    NEVER = "clock-never-best"
+    BURSTS = "clock-bursts"
+    HOT = "clock-hot"
+    FALLS = "clock-power-limit"
+    UNKNOWN = "clock-down"
+
+
+_ADVICE_BY_COURSE = {
+    _Course.HELD: (
         "The recording held the GPU at a state: record with the setting Default, unless you "
         "compare recordings that hold it at the same one."
-    )
-    RAMP = (
+    ),
+    _Course.RAMP: (
         "Warm up for half a second and more before you measure: the GPU raises its clock by then."
-    )
-    NEVER = (
-        "Look at the power mode: switch Low Power Mode off (System Settings > Battery, or "
-        "sudo pmset -a lowpowermode 0), and plug in the power adapter; on battery the GPU may not "
-        "come to its best state. If it is on mains and in no such mode, let the machine cool down."
-    )
-    BURSTS = (
+    ),
+    _Course.NEVER: (
+        "Switch Low Power Mode off (System Settings > Battery, or sudo pmset -a lowpowermode 0), "
+        "and plug in the power adapter. If neither is the reason, let the machine cool down."
+    ),
+    _Course.BURSTS: (
         "Keep the GPU fed, as it lowers its clock while it waits for work: close the gaps first, "
-        "see bubbles, and measure the clock again."
-    )
-    HOT = (
+        "and measure the clock again."
+    ),
+    _Course.HOT: (
         "Let the machine cool down, and give it air: it lowered the GPU's clock because it was "
-        "hot. Pause between runs, and for a long run give the speed by the minute."
-    )
-    FALLS = (
-        "The machine was not hot, and still its clock fell: its power limit was reached. Choose "
-        "High Power mode where the Mac has one, let the fans run, plug in the power adapter, and "
-        "compare runs of the same length."
-    )
-    UNKNOWN = (
-        "Plug in the power adapter, switch Low Power Mode off, choose High Power mode where the "
-        "Mac has one, and let it cool down: thermal states, which would tell heat from a limit of "
-        "power, were not recorded."
-    )
-
-
+        "hot. Pause between runs, and give the speed of a long run by the minute."
+    ),
+    _Course.FALLS: (
+        "The clock fell although the machine was not hot: its power limit was reached. Choose "
+        "High Power mode where the Mac has one, plug in the power adapter, and compare runs of "
+        "the same length."
+    ),
+    _Course.UNKNOWN: (
+        "Plug in the power adapter, switch Low Power Mode off, and let the machine cool down. "
+        "Record thermal states as well: they tell heat from a limit of power."
+    ),
+}
 _COMPARE = " Compare runs only at equal clocks."
 _FALLS = 0.95  # of the clock at the beginning, from which a clock is said to fall
 _RAMP = 500_000_000  # ns of work, within which the GPU comes to its best state
@@ -108,14 +115,17 @@ def gpu_downclocked(
     elif states is not None and slow_states:
         course = _course(states, gpu, loop, thermal_states)
     noted = course in {_Course.RAMP, _Course.HELD} or bool(loop.paced)
-    powered = ["in Low Power Mode"] if machine.get("low_power") else []
-    powered += ["on battery"] if machine.get("mains") == 0 else []
-    parts = [_by_states(states, loop) if states is not None and slow_states else ""]
-    parts += [_by_clock(read, near, loop)] if read is not None else []
-    parts += [f"The machine was {' and '.join(powered)}."] if powered else []
     yield finding(
-        message=" ".join(filter(None, parts)),
-        advice=course.value + _COMPARE,
+        wording="gpu-downclocked",
+        facts=(
+            Fact("window", loop.name),
+            *_facts_of_states(states if slow_states else None),
+            *_facts_of_clock(read, near),
+            Fact("low_power", bool(machine.get("low_power"))),
+            Fact("on_battery", machine.get("mains") == 0),
+        ),
+        lever=course.value,
+        advice=_ADVICE_BY_COURSE[course] + _COMPARE,
         evidence=_evidence(states if slow_states else None, read, near),
         severity=Severity.NOTE if noted else Severity.WARNING,
         saving=None if read is None else round(gpu.ran(loop) * (1 - read.ratio)),
@@ -157,26 +167,30 @@ def _known(
     return below, None
 
 
-def _by_states(below: Below, window: Window) -> str:
-    words = ", ".join(f"{name} {duration(lasted)}" for name, lasted in below.states.items())
-    never = "" if below.best is not None else " It never came to the best one."
+def _facts_of_states(below: Below | None) -> tuple[Fact, ...]:
+    """Return the time below the best state; None where states are not known or good."""
+    states = {} if below is None else below.states
+    words = ", ".join(f"{name} {duration(lasted)}" for name, lasted in states.items())
     return (
-        f"The GPU was below its best performance state for {percent(below.share)} of the "
-        f"{duration(below.awake)} of {window.name} in which it was awake: {words}.{never}"
+        Fact("states_share", below and below.share, "ratio"),
+        Fact("awake", below and below.awake, "ns"),
+        Fact("states", words),
+        Fact("came_to_best", below and below.best is not None),
     )
 
 
-def _by_clock(read: Clock, near: float, window: Window) -> str:
-    share, (first, last) = read.share_below(near), read.ends
-    fell = (
-        f" It fell from {quantity(first, 'Hz')} to {quantity(last, 'Hz')} on the way."
-        if last < _FALLS * first
-        else ""
-    )
+def _facts_of_clock(read: Clock | None, near: float) -> tuple[Fact, ...]:
+    """Return how the clock was against the run's highest; None where nobody read it."""
+    first, last = (None, None) if read is None else read.ends
     return (
-        f"The clock of the GPU was {percent(read.ratio)} of the run's highest, "
-        f"{quantity(read.best, 'Hz')}, on average over {window.name}, and below {percent(near)} "
-        f"of it in {percent(share)} of {read.hertz.size:,} readings.{fell}"
+        Fact("clock_ratio", read and read.ratio, "ratio"),
+        Fact("highest_clock", read and read.best, "Hz"),
+        Fact("near", near, "ratio"),
+        Fact("low_readings_share", read and read.share_below(near), "ratio"),
+        Fact("readings", read and read.hertz.size),
+        Fact("first_clock", first, "Hz"),
+        Fact("last_clock", last, "Hz"),
+        Fact("fell", first is not None and last is not None and last < _FALLS * first),
     )
 
 

@@ -4,23 +4,22 @@ import pandas as pd
 
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.iterations import Loop, steady_iterations
-from tracekit.analysis.rule import Evidence, Finding, Findings, Severity, finding, longest
+from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import ALLOCATION, wiring, wirings
-from tracekit.base import duration, size
 
 _PACED = (
-    "There is nothing to win while it waits. Make an iteration cheaper only if it misses its time "
-    "or takes too much power; to measure how fast it could go, run it without what paces it."
+    "There is nothing to win while it waits. Make an iteration cheaper only if it misses its "
+    "time or takes too much power; to measure how fast it could go, run it unpaced."
 )
 _PAUSED = (
-    "Nothing ran, and nothing was asked for. To judge the program's speed, keep it busy while you "
-    "record. If the first iteration after a pause is slow, keep residency sets alive over it."
+    "Keep the program busy while you record, to judge its speed. If the first iteration after a "
+    "pause is slow, keep its memory resident over the pause."
 )
 _LOAD = (
-    "This is the program's load. If the first result matters: compile before it is asked for, by "
-    "running each shape once at the start (warm-up) or from prebuilt pipelines (a metallib, a "
-    "binary archive), keep the model loaded, and keep its memory wired."
+    "This is the program's load. If the first result matters: compile earlier (run each shape "
+    "once at the start, or use prebuilt pipelines: a metallib, a binary archive), and keep the "
+    "data loaded and wired."
 )
 _LONG = 0.1  # of the loop's time, from which what lies before it is spoken of
 _BRIEF = 1_000_000  # ns: what comes so shortly before the loop belongs to its first iteration
@@ -58,19 +57,22 @@ def left_out_time(
     if pauses.empty and (steady_iterations(iterations)["source"] == "steps").all():
         return
     if by := loop.paced:
-        yield _note(
-            f"Something outside paces {loop.name}: {by}. That the device waits for it is not "
-            "counted against the program.",
-            _PACED,
+        yield finding(
+            wording="left-out-time-paced",
+            facts=(Fact("window", loop.name), Fact("pace", by)),
+            lever="paced",
+            advice=_PACED,
+            severity=Severity.NOTE,
         )
     starts, ends = spans(pauses)
     if starts.size:
-        many = "a pause" if starts.size == 1 else f"{starts.size:,} pauses"
-        yield _note(
-            f"In {many} of {duration(busy(starts, ends))} the device was not asked for work; "
-            "this time is left out.",
-            _PAUSED,
-            longest("gpu_intervals", starts, ends),
+        yield finding(
+            wording="left-out-time-paused",
+            facts=(Fact("pauses", starts.size), Fact("paused", busy(starts, ends), "ns")),
+            lever="paused",
+            advice=_PAUSED,
+            evidence=longest("gpu_intervals", starts, ends),
+            severity=Severity.NOTE,
         )
     yield from _load(gpu, loop, compiler_activity, driver_events, resource_allocations)
 
@@ -82,7 +84,7 @@ def _load(
     driver_events: pd.DataFrame | None,
     resource_allocations: pd.DataFrame | None,
 ) -> Findings:
-    """Say what was done before the loop, where it took long or was much."""
+    """Yield the load before the loop, where it took long or was much."""
     before = Window(0, loop.start)
     begins = [loop.start, *gpu.spans[0].tolist()]
     compiled = wired = allocated = 0
@@ -103,21 +105,18 @@ def _load(
     long = lasted > _LONG * loop.length
     if lasted < _BRIEF or not (long or compiled >= _COMPILED or allocated >= _WIRED):
         return
-    ran = gpu.ran(before)
-    said = [
-        f"pipelines were compiled for {duration(compiled)}" if compiled else "",
-        f"{size(allocated)} were allocated" if allocated else "",
-        f"memory was wired for {duration(wired)}" if wired else "",
-        f"the device worked for {duration(ran)}" if ran else "",
-    ]
-    parts = [part for part in said if part] or ["nothing was seen"]
-    listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    yield _note(
-        f"Before {loop.name}, within {duration(lasted)}, {listed}. That is not judged.",
-        _LOAD,
-        (Evidence("gpu_intervals", begin, loop.start, "before the loop"),),
+    yield finding(
+        wording="left-out-time-load",
+        facts=(
+            Fact("window", loop.name),
+            Fact("lasted", lasted, "ns"),
+            Fact("compiled", compiled, "ns"),
+            Fact("allocated", allocated, "bytes"),
+            Fact("wired", wired, "ns"),
+            Fact("ran", gpu.ran(before), "ns"),
+        ),
+        lever="load-before-loop",
+        advice=_LOAD,
+        evidence=(Evidence("gpu_intervals", begin, loop.start, "before the loop"),),
+        severity=Severity.NOTE,
     )
-
-
-def _note(message: str, advice: str, evidence: tuple[Evidence, ...] = ()) -> Finding:
-    return finding(message, advice, evidence, severity=Severity.NOTE)

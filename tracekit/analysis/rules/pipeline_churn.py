@@ -1,7 +1,6 @@
 """`pipeline-churn`: pipelines are still compiled in the steady window."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 
@@ -11,19 +10,20 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, marked_window
 from tracekit.analysis.intervals import spans as ranges
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Findings, Severity, finding, longest, moments
+from tracekit.analysis.rule import Fact, Finding, Findings, Severity, finding, longest, moments
 from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import counted, of_the_service
 from tracekit.analysis.work_names import reasons
-from tracekit.base import duration
 from tracekit.workload import COMPILE
 
 _ADVICE = (
-    "Make every pipeline before the loop: run each shape, dtype and template value once while "
-    "warming up, and keep them the same afterwards. In MLX a kernel is made again for each new "
-    "set of template values, input dtypes and input sizes below 8 elements (pad short inputs), "
-    "and for each change of its source; a function of mx.compile for each new constant in it."
+    "Make every pipeline before the loop: run each shape, dtype and constant once while warming "
+    "up, keep them the same afterwards, or ship prebuilt pipelines (a metallib, a binary "
+    "archive). The compiler runs again for each new source, set of function constants or "
+    "specialization."
 )
+_ADVICE_ON_A_SERVICE = "Compare with a recording of the same machine without the target."
+_ADVICE_ON_NEW_SHADERS = "If they are needed in each step, use them once while warming up."
 _NAMED = 3
 _LONGEST = 48  # letters of a name
 _SHOWN = 20
@@ -68,90 +68,102 @@ def pipeline_churn(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
         )
-    named = [*_first_used(made, spans, loop, limit)] or [*_first_seen(new, limit)]
-    found = [*_compiled(compiler_activity, loop, limit), *named]
-    warnings = [part for part in found if part.severity is Severity.WARNING]
-    if not warnings:
-        yield from found
+    compiled, service = (_above(limit, rows) for rows in _activity(compiler_activity, loop))
+    used = _above(limit, _first_used(made, loop))
+    new = _above(limit, new)
+    unpaid = why_unknown(causes, Cause.COMPILE) if causes is not None else ""
+    cost = None if shares is None or causes is None or unpaid else shares[Cause.COMPILE]
+    if len(compiled) or len(used):
+        seen = new if used.empty else new.iloc[:0]
+        yield _churn(compiled, used, seen, made, spans, loop, cost)
         return
-    cost = None
-    if shares is not None and causes is not None and not why_unknown(causes, Cause.COMPILE):
-        cost = shares[Cause.COMPILE]
-    yield replace(  # all of them are about the same compilations
-        warnings[0],
-        message=" ".join(part.message for part in found),
-        evidence=tuple(window for part in found for window in part.evidence)[:_SHOWN],
+    if len(service):
+        yield finding(
+            wording="pipeline-churn-service",
+            facts=(
+                Fact("times", len(service)),
+                Fact("window", loop.name),
+                Fact("names", ", ".join(sorted(set(service["process"].astype(str))))),
+            ),
+            lever="compile-by-service",
+            advice=_ADVICE_ON_A_SERVICE,
+            evidence=longest("compiler_activity", *ranges(service)),
+            severity=Severity.NOTE,
+        )
+    if len(new):
+        names = list(new["name"].astype(str))
+        yield finding(
+            wording="pipeline-churn-first-seen",
+            facts=(
+                Fact("shaders", len(names)),
+                Fact("window", loop.name),
+                Fact("names", _listed(names, ())),
+            ),
+            lever="shaders-first-seen",
+            advice=_ADVICE_ON_NEW_SHADERS,
+            evidence=moments("shaders", new["time"]),
+            severity=Severity.NOTE,
+        )
+
+
+def _churn(
+    compiled: pd.DataFrame,
+    used: pd.DataFrame,
+    seen: pd.DataFrame,
+    made: pd.DataFrame | None,
+    annotations: pd.DataFrame | None,
+    loop: Loop,
+    cost: int | None,
+) -> Finding:
+    """Return one finding: compilations and first uses are about the same pipelines."""
+    before = [] if made is None else made.loc[made["time"] < loop.start, "name"].astype(str)
+    spent = 0
+    if annotations is not None and len(used):
+        calls = ranges(annotations[annotations["name"] == COMPILE])
+        spent = busy(*clip(*calls, loop.start, loop.end))
+    windows = (
+        *longest("compiler_activity", *ranges(compiled)),
+        *moments("specializations", used["time"]),
+        *moments("shaders", seen["time"]),
+    )
+    return finding(
+        wording="pipeline-churn",
+        facts=(
+            Fact("compilations", len(compiled)),
+            Fact("compiled", busy(*ranges(compiled)), "ns"),
+            Fact("window", loop.name),
+            Fact("pipelines", len(used)),
+            Fact("names", _listed(list(used["name"].astype(str)), list(before))),
+            Fact("spent", spent, "ns"),
+            Fact("shaders", len(seen)),
+            Fact("shader_names", _listed(list(seen["name"].astype(str)), ())),
+        ),
+        lever="compile-in-loop",
+        advice=_ADVICE,
+        evidence=windows[:_SHOWN],
         saving=cost,
     )
 
 
-def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Findings:
+def _activity(activity: pd.DataFrame | None, window: Window) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the compiler's work in the window for the target, and that under its own name."""
     if activity is None:
-        return
+        nothing = pd.DataFrame({"start": [], "duration": [], "process": []})
+        return nothing, nothing
     inside = window.rows(activity).sort_values("start", kind="stable")
-    own = inside[inside["target"]]
-    service = of_the_service(inside)
-    if len(own) > limit:
-        yield finding(
-            message=(
-                f"The shader compiler worked {len(own):,} times for the target in the steady "
-                f"window, {duration(busy(*ranges(own)))} in all."
-            ),
-            advice=_ADVICE,
-            evidence=longest("compiler_activity", *ranges(own)),
-        )
-    elif len(service) > limit:
-        names = ", ".join(sorted(set(service["process"].astype(str))))
-        yield finding(
-            severity=Severity.NOTE,
-            message=(
-                f"The shader compiler worked {len(service):,} times in the steady window, all "
-                f"under its own name ({names}); whether it did so for the target, the trace does "
-                "not say."
-            ),
-            advice="Compare with a recording of the same machine without the target.",
-            evidence=longest("compiler_activity", *ranges(service)),
-        )
+    return inside[inside["target"]], of_the_service(inside)
 
 
-def _first_used(
-    made: pd.DataFrame | None, annotations: pd.DataFrame | None, window: Window, limit: int
-) -> Findings:
+def _above(limit: int, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows where they are more than the limit; else none of them."""
+    return rows if len(rows) > limit else rows.iloc[:0]
+
+
+def _first_used(made: pd.DataFrame | None, window: Window) -> pd.DataFrame:
+    """Return the pipelines that the workload first used in the window, by its own count."""
     if made is None:
-        return
-    late = window.rows(made, "time")
-    if len(late) <= limit:
-        return
-    before = list(made.loc[made["time"] < window.start, "name"].astype(str))
-    names = list(late["name"].astype(str))
-    spent = ""
-    if annotations is not None:
-        compiled = ranges(annotations[annotations["name"] == COMPILE])
-        cost = busy(*clip(*compiled, window.start, window.end))
-        spent = f" It spent {duration(cost)} compiling." if cost else ""
-    yield finding(
-        message=(
-            f"By its own count the workload first used {len(names):,} of its pipelines in the "
-            f"steady window: {_listed(names, before)}.{spent}"
-        ),
-        advice=_ADVICE,
-        evidence=moments("specializations", late["time"]),
-    )
-
-
-def _first_seen(new: pd.DataFrame, limit: int) -> Findings:
-    if len(new) <= limit:
-        return
-    names = list(new["name"].astype(str))
-    yield finding(
-        severity=Severity.NOTE,
-        message=(
-            f"The trace first saw {len(names):,} of the target's shaders in the steady window: "
-            f"{_listed(names, ())}."
-        ),
-        advice="If they are needed in each step, use them once while warming up.",
-        evidence=moments("shaders", new["time"]),
-    )
+        return pd.DataFrame({"name": [], "time": []})
+    return window.rows(made, "time")
 
 
 def _new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None) -> pd.DataFrame:

@@ -3,14 +3,14 @@
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Findings, Severity, finding
+from tracekit.analysis.rule import Fact, Findings, Severity, finding
 from tracekit.base import Provenance
 from tracekit.tables import SCHEMAS, Flaw, owner
 
 _ADVICE = (
-    "Take a newer tracekit, or record with a version of Instruments that this one knows; until "
-    "then, do not compare what depends on these columns with other recordings. `tracekit convert` "
-    "shows the export as it is, with all its columns."
+    "Take a newer tracekit, or record with a version of Instruments that this one knows. Until "
+    "then, do not compare numbers from these columns with other recordings; `tracekit convert` "
+    "shows the export with all its columns."
 )
 
 
@@ -43,11 +43,19 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
     ]
     new = [*found[Flaw.UNKNOWN]["text"], *changed.loc[~nulled, "text"]]
     if lost:
-        message = f"Exports lack what tables are made of: {_listed(lost)}"
-        yield finding(message, _ADVICE)
+        facts = Fact("number", _number(lost)), Fact("texts", _listed(lost))
+        yield finding(
+            wording="schema-drift-lacking", facts=facts, lever="schema-drift", advice=_ADVICE
+        )
     if new:
-        message = f"Exports hold what this tracekit does not know: {_listed(new)}"
-        yield finding(message, _ADVICE, severity=Severity.NOTE)
+        facts = Fact("number", _number(new)), Fact("texts", _listed(new))
+        yield finding(
+            wording="schema-drift-unknown",
+            facts=facts,
+            lever="schema-drift",
+            advice=_ADVICE,
+            severity=Severity.NOTE,
+        )
     if not lost and not new:
         _require_whole(found[Flaw.DAMAGED], provenance)
 
@@ -69,4 +77,8 @@ def _nulls(table: str, schema: str, columns: str) -> str:
 
 
 def _listed(texts: list[str]) -> str:
-    return "; ".join(dict.fromkeys(text.rstrip(".") for text in texts)) + "."
+    return "; ".join(dict.fromkeys(text.rstrip(".") for text in texts))
+
+
+def _number(texts: list[str]) -> int:
+    return len(set(texts))
