@@ -9,7 +9,7 @@ import pytest
 from analysed import M1_MAX, M3_MAX, MS, given, intervals, phases, samples
 from tracekit.analysis.counters import Group, Kind, Meaning, bandwidth, extremes, meaning
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Evidence
+from tracekit.analysis.rule import Evidence, Fact
 
 # Names that only one of the two sets has, and some of both.
 M3 = (
@@ -188,7 +188,10 @@ def test_each_part_is_reported_by_its_highest_counter() -> None:
     found = made(values, {"Buffer Read Limiter": 300.0})["loads"]  # no share of anything
     parts = [part.counter for part in (found.arithmetic, found.memory, found.other)]
     assert parts == ["F32 Limiter", "Last Level Cache Limiter", "Compute Shader Launch Limiter"]
-    assert found.both()[0].words == "F32 Limiter was 92.0 %"
+    assert found.both()[0].facts("arithmetic") == (
+        Fact("arithmetic_counter", "F32 Limiter"),
+        Fact("arithmetic_share", 0.92, "ratio"),
+    )
 
 
 def test_a_unit_stands_out_by_a_margin() -> None:
@@ -201,7 +204,8 @@ def test_bandwidth_is_a_share_of_what_the_chip_has() -> None:
     percent = made({"GPU Read Bandwidth": 60.0, "GPU Write Bandwidth": 8.0})["counter_means"]
     found = bandwidth(percent, {})
     assert found is not None
-    assert found.words == "GPU Read Bandwidth + GPU Write Bandwidth was 68.0 %"
+    assert found.counter == "GPU Read Bandwidth + GPU Write Bandwidth"
+    assert found.share == pytest.approx(0.68)
     counted = {"GPU Bandwidth": 300.0, "GPU Read Bandwidth": 296.0, "GPU Write Bandwidth": 4.0}
     table = made({"ALU Limiter": 1.0}, counted)["counter_means"]
     for machine, share in (

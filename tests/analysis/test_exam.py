@@ -281,7 +281,7 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
     "a stall every tenth": (lambda: a_stall_every(10), "step-spikes", "clear_cache", "MLX_MAX_OPS"),
     "another process": (
         lambda: beside_another(delayed=True),
-        *("gpu-contended", "Close what else", "async_eval"),
+        *("gpu-contended", "Close other programs", "async_eval"),
     ),
     "a slow driver": (a_slow_driver, "bubbles", "fewer resources", "mx.async_eval"),
     "a timeout": (errors, "command-buffer-errors", "ran for too long", "memory left"),

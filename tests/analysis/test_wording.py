@@ -37,6 +37,14 @@ def test_a_finding_without_a_template_keeps_its_message() -> None:
     assert put_into_words(finding("As it is.", "Advice.")).message == "As it is."
 
 
+def test_doubt_follows_the_sentence_of_any_finding() -> None:
+    facts = (Fact("ratio", 0.125, "ratio"), Fact("spread", None), Fact("uncompared", "names"))
+    assert sentence_of(finding(wording="trace-overhead", facts=facts)).endswith(
+        "only shares can be compared. The names were read by an encoding that was never compared "
+        "with an export: compare some before you act."
+    )
+
+
 def test_rules_and_templates_name_each_other() -> None:
     used = {
         name

@@ -23,7 +23,7 @@ from tracekit.report.panel import (
     steady_or_busy_window,
 )
 from tracekit.report.panels.health import Gate, gates
-from tracekit.report.text import LONGEST, continued, first_sentence, flat, heading, line, sentence
+from tracekit.report.text import LONGEST, flat, heading, line, sentence
 from tracekit.tables.schemas import SCHEMAS
 from typed_rows import frame, frames
 
@@ -137,13 +137,6 @@ def test_words_are_made_fit_for_their_place() -> None:
         (sentence, "it was not measured", "It was not measured."),
         (sentence, "Why?", "Why?"),
         (sentence, "", ""),
-        (continued, "The GPU was idle.", "the GPU was idle."),
-        (continued, "GPU time is lost.", "GPU time is lost."),
-        (continued, "Discord's rows", "Discord's rows"),
-        (continued, "", ""),
-        (first_sentence, "Idle for 3.5 ms. By cause: driver.", "Idle for 3.5 ms."),
-        (first_sentence, "It ran 2 s. 3 things: a. B c.", "It ran 2 s. 3 things: a."),
-        (first_sentence, "", ""),
     ):
         assert word(raw) == said
 

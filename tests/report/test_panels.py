@@ -312,19 +312,22 @@ def test_the_same_again_is_said_only_where_it_is_known() -> None:
         assert reproduce.context(result, {})["command"] == command, made
 
 
-IDLE = Finding("idle", Severity.WARNING, "The GPU was idle for 3.5 ms. By cause: x.", "", (), 5)
+IDLE = Finding("idle", Severity.WARNING, "The GPU was idle for 3.5 ms.", "", (), 5)
 CHURN = Finding("churn", Severity.WARNING, "2 pipelines are new.", "", (), 9)
 SHARED = Finding("shared", Severity.ERROR, "Other processes used the GPU.", "")
 NOTE = Finding("cost", Severity.NOTE, "Recording cost 1 %.", "")
 
 
-def test_the_verdict_is_one_sentence() -> None:
+def test_the_verdict_is_the_first_of_the_worst_findings() -> None:
     known = {"p": Status.PASSED, "f": Status.FOUND, "a": Status.ABSTAINED, "x": Status.FAILED}
     for findings, statuses, tone, said in (
         ((), "", "unclear", "Nothing was checked, so nothing can be said."),
-        ((NOTE, IDLE, SHARED), "f", "error", f"Do not trust these numbers yet: {SHARED.message}"),
-        ((IDLE,), "f", "warning", "One thing costs time: The GPU was idle for 3.5 ms."),
-        ((IDLE, CHURN), "f", "warning", "2 things cost time. The first: 2 pipelines are new."),
+        ((SHARED, IDLE, NOTE), "f", "error", f"Do not trust these numbers yet. {SHARED.message}"),
+        ((IDLE,), "f", "warning", "One thing costs time. The GPU was idle for 3.5 ms."),
+        (
+            *((CHURN, IDLE), "f", "warning"),
+            "2 things cost time. This is the first. 2 pipelines are new.",
+        ),
         ((NOTE,), "pf", "good", "No fault was found by 2 checks, and all could be made."),
         ((), "pax", "unclear", "No fault was found by 1 of 3 checks; 2 could not be made."),
         ((), "a", "unclear", "Nothing can be said: none of 1 check could be made."),

@@ -15,10 +15,10 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.program import ProgramKind
 from tracekit.analysis.ranking import rank_findings
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
-from tracekit.analysis.rule import Finding, Rule, Settings
+from tracekit.analysis.rule import Fact, Finding, Rule, Settings
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.scope import steady_tokens
-from tracekit.analysis.wording import put_advice, put_into_words
+from tracekit.analysis.wording import UNCOMPARED, put_advice, put_into_words
 from tracekit.base import Provenance, TracekitError, UsageError
 from tracekit.tables import Tables
 
@@ -30,26 +30,24 @@ _VALUES = frozenset(
     }
 )
 _NAMES = frozenset({("gpu-performance-state-intervals", "gpu-performance-state")})
-_UNSURE = (
-    " {what} were read by an encoding that was never compared with an export: before acting on it, "
-    "compare some with an export or in Instruments."
-)
 
 
 def doubted(finding: Finding, uncompared: AbstractSet[tuple[str, str]]) -> Finding:
-    """Return the finding; one that rests on values that are not surely read says so.
+    """Return the finding; one that rests on values that are not surely read says which, as a fact.
 
     Such values are those of GPU counters, and the names of the GPU's performance states.
     """
-    message = finding.message
+    unsure: list[str] = []
     if uncompared & _VALUES and "gpu_counters" in recorded_tables(RULES[finding.rule].judge):
-        message += _UNSURE.format(what="The values of the counters")
+        unsure.append("values of the counters")
     # Many rules look at performance states as well; evidence tells that they are what shows it.
     if uncompared & _NAMES and any(
         seen.table == "gpu_performance_states" for seen in finding.evidence
     ):
-        message += _UNSURE.format(what="The names of performance states")
-    return replace(finding, message=message)
+        unsure.append("names of performance states")
+    if not unsure:
+        return finding
+    return replace(finding, facts=(*finding.facts, Fact(UNCOMPARED, " and ".join(unsure))))
 
 
 log = logging.getLogger(__name__)
@@ -74,7 +72,9 @@ def analyze(
     kind = program_kind(known)
     uncompared = tables.uncompared if isinstance(tables, Tables) else frozenset[tuple[str, str]]()
     findings = [
-        doubted(put_advice(finding, kind), uncompared) for _, found in judged for finding in found
+        put_into_words(doubted(put_advice(finding, kind), uncompared))
+        for _, found in judged
+        for finding in found
     ]
     tokens = None
     with suppress(Unavailable):
@@ -156,7 +156,7 @@ def measure(metric: Metric, tables: Mapping[str, pd.DataFrame]) -> Measurement:
 def judge(
     rule: Rule, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, object]
 ) -> tuple[Check, list[Finding]]:
-    """Return how the rule ended and what it found."""
+    """Return how the rule ended and what it found, not yet in words."""
     try:
         found: list[Finding] = list(inject(rule.judge, tables, settings))
     except Unavailable as reason:
@@ -166,5 +166,5 @@ def judge(
     except Exception as error:
         log.exception("The rule %s broke; the others are not affected.", rule.name)
         return Check(rule.name, Status.FAILED, f"the rule broke: {error!r}"), []
-    findings = [put_into_words(replace(finding, rule=rule.name)) for finding in found]
+    findings = [replace(finding, rule=rule.name) for finding in found]
     return Check(rule.name, Status.FOUND if findings else Status.PASSED), findings

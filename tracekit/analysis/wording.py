@@ -1,8 +1,9 @@
 """The sentence of a finding: a template over its facts, the only place where facts become words.
 
-The templates are the files of `templates/findings`, in jinja2. A fact stands in them by its name
-and is written by its unit; `if` asks whether it is neither zero, nor empty, nor unknown. Line
-breaks and indents of a template count as one blank. The advice is that of the finding's lever.
+The templates are the files of `templates/findings`, in jinja2; those in `shared` follow the
+sentence of any finding that has the fact of their name. A fact stands in them by its name and is
+written by its unit; `if` asks whether it is neither zero, nor empty, nor unknown. Line breaks and
+indents of a template count as one blank. The advice is that of the finding's lever.
 """
 
 from collections.abc import Callable
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _FOLDER = "findings"
+UNCOMPARED = "uncompared"
+"""The fact that names values read by an encoding that was never compared with an export."""
 
 
 class ShownFact:
@@ -67,10 +70,18 @@ def _environment() -> "Environment":
 
 
 def sentence_of(finding: Finding) -> str:
-    """Return the sentence that states the finding's facts."""
-    template = _environment().get_template(f"{finding.wording}.txt")
+    """Return the sentence that states the finding's facts, and what makes it doubtful.
+
+    A finding that has no template keeps its own sentence.
+    """
     shown = {fact.name: ShownFact(fact) for fact in finding.facts}
-    return " ".join(template.render(shown).split())
+    sentence = _rendered(finding.wording, shown) if finding.wording else finding.message
+    doubt = _rendered(f"shared/{UNCOMPARED}", shown) if UNCOMPARED in shown else ""
+    return f"{sentence} {doubt}".rstrip()
+
+
+def _rendered(name: str, shown: dict[str, ShownFact]) -> str:
+    return " ".join(_environment().get_template(f"{name}.txt").render(shown).split())
 
 
 def put_into_words(finding: Finding) -> Finding:

@@ -135,7 +135,7 @@ def _last(night: "nightly.NightSummary") -> str:
         words = f"{words}, partial"
     if night.reason:
         reason = shorten(night.reason, _REASON, placeholder=" …")
-        words = reason if reason.lower().startswith(words) else f"{words}: {reason}"
+        words = f"{words}: {reason}"
     began = night.began
     return f"{_moment(began) if began else night.started}, {words}"
 

@@ -130,7 +130,6 @@ def environment_of(redact: Redact) -> jinja2.Environment:
         **{each.__name__: each for each in plain},
         "heading": lambda name: text.heading(redact(name)),
         "sentence": lambda words: text.sentence(redact(words)),
-        "continued": lambda words: text.continued(redact(words)),
     }
     environment.filters.update(filters)
     return environment

@@ -9,7 +9,6 @@ from tracekit.base import NOT_AVAILABLE, visible
 LONGEST = 160
 
 _SPACE = re.compile(r"[ \t\n]+")
-_NEXT = re.compile(r"(?<=\.) +(?=[A-Z])")
 
 
 def line(text: str, longest: int = LONGEST) -> str:
@@ -23,17 +22,6 @@ def sentence(text: str) -> str:
     text = text.strip()
     end = "" if text.endswith((".", "!", "?")) else "."
     return f"{text[:1].upper()}{text[1:]}{end}" if text else ""
-
-
-def first_sentence(text: str) -> str:
-    """Return the text up to the first full stop that a new sentence follows."""
-    return _NEXT.split(text, maxsplit=1)[0]
-
-
-def continued(text: str) -> str:
-    """Return a sentence as it stands after a colon: its first word small, unless it is a name."""
-    first, *_ = text.split(" ", maxsplit=1)
-    return text[0].lower() + text[1:] if first.isalpha() and first.istitle() else text
 
 
 def heading(name: str) -> str:

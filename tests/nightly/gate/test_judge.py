@@ -299,7 +299,7 @@ def test_a_capture_ends_as_its_worst_metric_or_finding() -> None:
         (entry(UNSURE, replace(UNSURE, metric="p90"), judged(OPEN, "hot.", metric="p99")), (), OPEN,
          "p50, p90: unsure. p99: hot."),
         (TWICE, RULES, WORSE,
-         f"{CHURN.rule}: {CHURN.message[:-1]}, in 2 of 2 traces, and in none of the reference."),
+         f"{CHURN.rule} in 2 of 2 traces, and in none of the reference. {CHURN.message}"),
         (TWICE, (), OK, "p50: fine."),
         (UNTRACED, RULES, OPEN, NO_TRACE),
         (UNTRACED, (), OK, "p50: fine."),

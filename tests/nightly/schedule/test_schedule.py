@@ -404,8 +404,7 @@ def test_the_nearest_plan_is_meant_and_a_dry_run_prints_the_files(
     [
         ({"outcome": Outcome.INCONCLUSIVE, "reason": "Busy.", "partial": True},
          ", inconclusive, partial: Busy."),
-        # An outcome is not said twice.
-        ({"reason": "Regression: decode."}, ", Regression: decode."),
+        ({"reason": "decode (p50: slow)."}, ", regression: decode (p50: slow)."),
         ({"outcome": None, "reason": "", "ended": ""}, ", not ended"),
     ],
 )  # fmt: skip

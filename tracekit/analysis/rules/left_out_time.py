@@ -18,7 +18,7 @@ _PAUSED = (
 )
 _LOAD = (
     "This is the program's load. If the first result matters: compile earlier (run each shape "
-    "once at the start, or use prebuilt pipelines: a metallib, a binary archive), and keep the "
+    "once as a warm-up, or use prebuilt pipelines: a metallib, a binary archive), and keep the "
     "data loaded and wired."
 )
 _LONG = 0.1  # of the loop's time, from which what lies before it is spoken of

@@ -320,12 +320,13 @@ def _tripped(found: TracedFinding, fail_on: Sequence[str]) -> bool:
 
 
 def _finding(found: TracedFinding, sittings: int) -> tuple[Outcome, str]:
-    message = f"{found.rule}: {found.message.rstrip('.')}"
-    where = f"in {found.traces} of {found.of} traces, and in none of the reference"
+    where = f"{found.rule} in {found.traces} of {found.of} traces, and in none of the reference"
     if sittings == 1:
-        return Outcome.INCONCLUSIVE, f"{message}, {where}; no second session has looked again."
+        where = f"{where}; no second session has looked again"
+    reason = f"{where}. {found.message}"
+    if sittings == 1:
+        return Outcome.INCONCLUSIVE, reason
     if found.traces == found.of:
-        return Outcome.REGRESSION, f"{message}, {where}."
+        return Outcome.REGRESSION, reason
     most = 2 * found.traces > found.of
-    outcome = Outcome.INCONCLUSIVE if most else Outcome.OK
-    return outcome, f"{message}, {where}: not in all of them."
+    return Outcome.INCONCLUSIVE if most else Outcome.OK, reason

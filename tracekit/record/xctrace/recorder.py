@@ -34,7 +34,7 @@ from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.attached_worker import AttachedWorker
 from tracekit.record.xctrace.attempts import Job, Manner, Vigil, attempts
 from tracekit.record.xctrace.claim import claimed, staging_warning
-from tracekit.record.xctrace.command import NO_COUNTERS, UNSUPPORTED_COUNTERS, Completed, failure
+from tracekit.record.xctrace.command import UNSUPPORTED_COUNTERS, Completed, failure
 from tracekit.record.xctrace.command_line import Selection, Subject, record_line, select, subject_of
 from tracekit.record.xctrace.exporting import Choose, Seen, counter_warnings, export, no_counters
 from tracekit.record.xctrace.progress import State
@@ -131,6 +131,11 @@ def warnings(ended: Ended) -> tuple[str, ...]:
     return tuple(found)
 
 
+def refuses_counters(ended: Ended) -> bool:
+    """Tell whether xctrace said that this machine records no counters."""
+    return any(UNSUPPORTED_COUNTERS.fits(0, text) for text in ended.account.warnings)
+
+
 def early_end(ended: Ended, target: Target) -> tuple[str, ...]:
     """Return a warning if a process that was attached to ended before its recording did."""
     if not isinstance(target, Attach) or not ended.finished:
@@ -197,7 +202,7 @@ class XctraceRecorder:
         said = warnings(ended)
         if stopped:
             said = (*said, "The bundle was saved, but not checked before someone asked to stop.")
-        elif not any(text.startswith(NO_COUNTERS) for text in said):
+        elif not refuses_counters(ended):
             said = (*said, *counter_warnings(selection, run))
         by_us = ended.finished and ended.signals and not ended.interrupted
         why = "The target had ended, so xctrace was asked to stop" if by_us else run.end_reason

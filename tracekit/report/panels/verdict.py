@@ -18,8 +18,6 @@ from tracekit.report.panel import (
     panel,
     rows,
 )
-from tracekit.report.panels.findings import ranked
-from tracekit.report.text import first_sentence
 
 MOST_NUMBERS = 4
 _SERVED = ("ttft_p50", "tpot_p50", "tokens_per_second", "request_rate_served")
@@ -97,7 +95,7 @@ def _sureness(results: dict[str, analysis.Measurement]) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A sentence, to be followed by the first one of a finding; its tone is a word of the style.
+    """A sentence, to be followed by the message of a finding; its tone is a word of the style.
 
     Tones are error, warning, unclear, good, and samples for a recording without GPU work.
     """
@@ -135,8 +133,8 @@ def _of_samples(result: Result, tables: Tables) -> Verdict | None:
     replayed = rows(tables, REPLAY).frame
     if len(replayed):
         number = replayed["place"].nunique()
-        lead = f"Xcode's counters of {count(number)} encoders,"
-        return Verdict("samples", lead, "from a serialized replay at a fixed clock.")
+        lead = f"Xcode's counters of {count(number)} encoders"
+        return Verdict("samples", f"{lead}, from a serialized replay at a fixed clock.")
     if not names:
         return None
     samples = of_target(tables, names[0]).frame
@@ -148,23 +146,25 @@ def _of_samples(result: Result, tables: Tables) -> Verdict | None:
         if weight
     ]
     lead = "The recording holds no GPU work, but samples of the target's threads:"
-    return Verdict("samples", lead, f"{count(len(samples))}{''.join(most)}.")
+    return Verdict("samples", f"{lead} {count(len(samples))}{''.join(most)}.")
 
 
 def verdict_of(result: Result) -> Verdict:
     """Judge a run by its worst findings; without any, by how many checks could be made."""
-    order = ranked(result.findings)
-    errors = [finding for finding in order if finding.severity is analysis.Severity.ERROR]
-    warnings = [finding for finding in order if finding.severity is analysis.Severity.WARNING]
+    errors = _of_severity(result, analysis.Severity.ERROR)
+    warnings = _of_severity(result, analysis.Severity.WARNING)
     if errors:
-        lead = "Do not trust these numbers yet:"
-        return Verdict("error", lead, first_sentence(errors[0].message))
+        return Verdict("error", "Do not trust these numbers yet.", errors[0].message)
+    if len(warnings) == 1:
+        return Verdict("warning", "One thing costs time.", warnings[0].message)
     if warnings:
-        lead = f"{count(len(warnings))} things cost time. The first:"
-        if len(warnings) == 1:
-            lead = "One thing costs time:"
-        return Verdict("warning", lead, first_sentence(warnings[0].message))
+        lead = f"{count(len(warnings))} things cost time. This is the first."
+        return Verdict("warning", lead, warnings[0].message)
     return _without_fault(result.checks)
+
+
+def _of_severity(result: Result, severity: analysis.Severity) -> list[analysis.Finding]:
+    return [finding for finding in result.findings if finding.severity is severity]
 
 
 def _without_fault(checks: tuple[analysis.Check, ...]) -> Verdict:
