@@ -15,6 +15,7 @@ from labelled.program import simulate
 from small_trace import SETUP
 from tracekit import pipeline
 from tracekit.analysis.analyze import doubted
+from tracekit.analysis.wording import put_into_words
 from tracekit.base.recording import Recording
 from tracekit.run import Run
 from tracekit.tables.direct import Direct, note_direct
@@ -41,7 +42,7 @@ def require_equal(direct: Recording, exported: Recording, *, named: bool = True)
             pd.testing.assert_frame_equal(read, expected, obj=name)
     found, expected = pipeline.analyze(direct), pipeline.analyze(exported)
     assert found.metrics == expected.metrics
-    those = [doubted(one, ours.uncompared) for one in expected.findings]
+    those = [put_into_words(doubted(one, ours.uncompared)) for one in expected.findings]
     assert named or [one.saving for one in found.findings] == [one.saving for one in those]
     assert not named or list(found.findings) == those
     return [one.rule for one in found.findings]

@@ -75,12 +75,12 @@ def host_run() -> Run:
         Measurement("host_idle_ratio", 0.345, "ratio", Better.LOWER),
     )
     findings = (
-        Finding("trace-overhead", Severity.NOTE, "Recording cost 1.2 %.", ""),
         Finding(
             "bubbles", Severity.WARNING,
             "The work of the target was idle for 34.5 % of the steady phase.",
             "Keep two steps in flight.", (Evidence("gpu_intervals", 628 * MS, 641 * MS),), 13 * MS,
         ),
+        Finding("trace-overhead", Severity.NOTE, "Recording cost 1.2 %.", ""),
     )  # fmt: skip
     checks = (
         Check("capture-empty", Status.PASSED),
@@ -224,9 +224,9 @@ def paced_run() -> Run:
     )
     churn = (Evidence("steps", at * MS, at * MS, "new") for at in range(10))
     findings = (
-        Finding("pipeline-churn", Severity.WARNING, "2 are new.", "`warm up`", tuple(churn), 9),
-        Finding("late-start", Severity.WARNING, "Late.", "a", saving=3_000, within="bubbles"),
         Finding("gpu-contended", Severity.ERROR, "Others used the GPU. By app.", "Close them."),
+        Finding("late-start", Severity.WARNING, "Late.", "a", saving=3_000, within="bubbles"),
+        Finding("pipeline-churn", Severity.WARNING, "2 are new.", "`warm up`", tuple(churn), 9),
     )
     checks = (
         Check("pipeline-churn", Status.FOUND),

@@ -154,12 +154,6 @@ def lacking(causes: pd.DataFrame, *chosen: Cause) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def doubt(causes: pd.DataFrame, cause: Cause) -> str:
-    """Say, with a blank before it, that time of other causes may count for this one; or nothing."""
-    reason = why_unknown(causes, cause)
-    return f" Time of other causes may count for it: {reason}" if reason else ""
-
-
 def unsure(causes: pd.DataFrame) -> str:
     """Say what was not recorded, so that its time counts for other causes; "" where all was.
 

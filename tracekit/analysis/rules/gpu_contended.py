@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_of, loaded_time, why_unknown
+from tracekit.analysis.idle.gaps import gaps_of, lacking, loaded_time
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.intervals import Window, busy, clip, overlap, spans, union
 from tracekit.analysis.iterations import Loop
@@ -48,7 +48,7 @@ def gpu_contended(
     if delay + shared <= limit * load:
         return
     waited = gaps_of(gaps, Cause.OTHER_PROCESS)
-    unsure = why_unknown(causes, Cause.OTHER_PROCESS)
+    missing = lacking(causes, Cause.OTHER_PROCESS)
     yield finding(
         wording="gpu-contended",
         facts=(
@@ -57,14 +57,14 @@ def gpu_contended(
             Fact("delay", delay, "ns"),
             Fact("shared", shared, "ns"),
             Fact("owners", _owners_of_most(gpu.others, loop)),
-            Fact("unsure", unsure),
+            Fact("lacking", missing),
         ),
         lever="other-process",
         advice=_ADVICE,
         evidence=longest(
             "gpu_intervals", *((waited.starts, waited.ends) if delay else union(starts, ends))
         ),
-        saving=None if unsure else delay,
+        saving=None if missing else delay,
     )
 
 
