@@ -85,8 +85,8 @@ def _rendered(name: str, shown: dict[str, ShownFact]) -> str:
 
 
 def put_into_words(finding: Finding) -> Finding:
-    """Return the finding with its sentence; one that has none of its own keeps its message."""
-    return replace(finding, message=sentence_of(finding)) if finding.wording else finding
+    """Return the finding with its sentence as its message."""
+    return replace(finding, message=sentence_of(finding))
 
 
 def put_advice(finding: Finding, kind: ProgramKind) -> Finding:

@@ -12,8 +12,8 @@ import pytest
 from analysed import M1_MAX, M3_MAX, MS, UNKNOWN, Golden, intervals, judged, model, samples, steady
 from tracekit.analysis.counters import OTHERS
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Finding
-from tracekit.analysis.rules.other_limiter import CANDIDATES
 from tracekit.base.recording import Provenance
 
 BY_MEMORY = {"LLC Limiter": 85.0, "ALU Utilization": 20.0}
@@ -114,7 +114,8 @@ def test_each_other_unit_has_its_candidates(golden: Golden) -> None:
     beside = {"ALU Limiter": 40.0, "LLC Limiter": 30.0}
     found = [one for name in OF_OTHERS for one in judge("other-limiter", {name: 88.0, **beside})]
     golden(*found, *judge("other-limiter", {"MMU Limiter": 88.0, "F16 Utilization": 1.0}))
-    assert set(CANDIDATES) == set(OTHERS)
+    for group in OTHERS:
+        assert Mechanism(f"other-limiter-{group.replace(' ', '-')}"), group
 
 
 def test_low_occupancy_is_found_whatever_the_chip_calls_it(golden: Golden) -> None:

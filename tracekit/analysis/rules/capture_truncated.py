@@ -22,7 +22,7 @@ _EXPORT_AGAIN = (
 _IMPORT_AGAIN = (
     "Import the recording again, with enough free disk, and let the import come to its end."
 )
-_LEVERS = {"import": "import-cut", "export": "export-cut"}
+_LEVERS = {"import": "export-damaged", "export": "export-damaged"}
 _ADVICE_BY_STAGE = {"import": _IMPORT_AGAIN, "export": _EXPORT_AGAIN}
 
 
@@ -67,7 +67,7 @@ def capture_truncated(
         found.append(
             finding(
                 wording="capture-truncated-never-steady",
-                lever="capture-cut",
+                lever="capture-truncated",
                 advice=_AGAIN,
                 severity=Severity.ERROR,
             )
@@ -93,7 +93,7 @@ def _unfinished(provenance: Provenance) -> Findings:
                 Fact("stopped", stopped),
                 Fact("reason", stage.message.rstrip(".")),
             ),
-            lever=_LEVERS.get(name, "capture-cut"),
+            lever=_LEVERS.get(name, "capture-truncated"),
             advice=_ADVICE_BY_STAGE.get(name, _AGAIN),
             severity=Severity.WARNING if stopped else Severity.ERROR,
         )
@@ -108,7 +108,7 @@ def _damaged(losses: pd.DataFrame) -> Findings:
                 Fact("number", len(texts)),
                 Fact("texts", " ".join(f"{text.rstrip('.')}." for text in texts)),
             ),
-            lever="export-cut",
+            lever="export-damaged",
             advice=_EXPORT_AGAIN,
             severity=Severity.ERROR,
         )
@@ -142,7 +142,7 @@ def _uncovered(own: pd.DataFrame, window: Window, margin: int, provenance: Prove
                     Fact("share", min(1.0, lost / window.length), "ratio"),
                     Fact("end_reason", provenance.end_reason.rstrip(".")),
                 ),
-                lever="capture-cut",
+                lever="capture-truncated",
                 advice=_AGAIN,
                 evidence=(Evidence("gpu_intervals", start, end, "not recorded"),),
                 severity=Severity.ERROR,

@@ -60,7 +60,7 @@ def compute_bound(
             Fact("intensity", None if found is None else found.intensity, "FLOP/byte"),
             Fact("expected", _expected(found)),
         ),
-        lever="compute-bound-by-nature" if natural else "compute-bound",
+        lever="compute-by-nature" if natural else "compute-bound",
         advice=_BY_NATURE if natural else _ADVICE,
         evidence=extremes(counter_samples, arithmetic.counter),
     )

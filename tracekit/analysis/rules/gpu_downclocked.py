@@ -19,11 +19,11 @@ class _Course(StrEnum):
 
     HELD = "clock-held"
     RAMP = "clock-ramp"
-    NEVER = "clock-never-best"
+    NEVER = "clock-down"
     BURSTS = "clock-bursts"
-    HOT = "clock-hot"
+    HOT = "thermal"
     FALLS = "clock-power-limit"
-    UNKNOWN = "clock-down"
+    UNKNOWN = "clock-unknown"
 
 
 _ADVICE_BY_COURSE = {

@@ -69,7 +69,7 @@ def left_out_time(
         yield finding(
             wording="left-out-time-paused",
             facts=(Fact("pauses", starts.size), Fact("paused", busy(starts, ends), "ns")),
-            lever="paused",
+            lever="pause",
             advice=_PAUSED,
             evidence=longest("gpu_intervals", starts, ends),
             severity=Severity.NOTE,
@@ -115,7 +115,7 @@ def _load(
             Fact("wired", wired, "ns"),
             Fact("ran", gpu.ran(before), "ns"),
         ),
-        lever="load-before-loop",
+        lever="first-result",
         advice=_LOAD,
         evidence=(Evidence("gpu_intervals", begin, loop.start, "before the loop"),),
         severity=Severity.NOTE,

@@ -60,7 +60,7 @@ def memory_bound(
             Fact("reached", None if found is None else found.reached.share, "ratio"),
             Fact("bandwidth", None if found is None else found.bandwidth, "bytes/s"),
         ),
-        lever="memory-bound-at-roof" if good else "memory-bound",
+        lever="memory-at-roof" if good else "memory-bound",
         advice=_AT_THE_ROOF if good else _ADVICE,
         evidence=extremes(counter_samples, memory.counter.split(" + ")[0]),
     )

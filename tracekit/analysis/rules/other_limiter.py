@@ -2,48 +2,11 @@
 
 import pandas as pd
 
-from tracekit.analysis.counters import HOW_TO_GET, Group, Pressure, extremes
+from tracekit.analysis.counters import HOW_TO_GET, Pressure, extremes
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding
 from tracekit.base import percent
-
-CANDIDATES = {
-    Group.THREADGROUP: (
-        "Make fewer trips through threadgroup memory (keep partial sums in registers, reduce "
-        "across a simdgroup first), use wider accesses, and pad where threads of a simdgroup meet "
-        "in one bank."
-    ),
-    Group.BUFFER: (
-        "Make fewer, wider and aligned accesses to buffers (half4 or float4), let neighbouring "
-        "threads read neighbouring addresses, and load each value once."
-    ),
-    Group.TRANSLATION: (
-        "Keep data that are read together close in memory, and read each page to its end before "
-        "the next one: scattered addresses miss the tables of the MMU."
-    ),
-    Group.CONTROL: (
-        "Use fewer branches in inner loops: function constants instead of arguments, unrolled "
-        "loops, masks for whole tiles."
-    ),
-    Group.ISSUE: (
-        "Use fewer instructions for the same bytes: wider types, index arithmetic outside of "
-        "inner loops, unrolled loops."
-    ),
-    Group.LAUNCH: (
-        "Give each thread more work and make dispatches larger: with many small grids the GPU "
-        "spends its time on starting threads."
-    ),
-    Group.TEXTURE: (
-        "Read smaller textures, or formats with fewer bytes, and sample them fewer times. Where "
-        "the program uses none, something else that draws shares the GPU."
-    ),
-    Group.RASTER: (
-        "Interpolate fewer values for each fragment, and cover fewer fragments. Where the program "
-        "does not draw, something else does."
-    ),
-}
-"""What to try for each group of units, as candidates."""
-_AFTER = " Keep a change only if the number moves and the program gets faster."
 
 
 def other_limiter(
@@ -86,7 +49,6 @@ def other_limiter(
             Fact("memory_share", loads.memory and loads.memory.share, "ratio"),
             Fact("rivals", ", ".join(rivals)),
         ),
-        lever=f"other-limiter-{loads.other.group.replace(' ', '-')}",
-        advice=f"{CANDIDATES[loads.other.group]}{_AFTER}",
+        lever=Mechanism(f"other-limiter-{loads.other.group.replace(' ', '-')}"),
         evidence=extremes(counter_samples, loads.other.counter),
     )
