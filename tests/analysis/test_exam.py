@@ -257,7 +257,7 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
     ),
     "compiled in the loop": (lambda: compiled(10, 60), *WARMED),
     "compiled at the first decode": (lambda: compiled(1, 60), *WARMED),
-    "compiled before the loop": (lambda: compiled(0, 60), "left-out-time", "warm-up", "async"),
+    "compiled before the loop": (lambda: compiled(0, 60), "left-out-time", "prebuilt", "async"),
     "unfused attention": (lambda: layers(*UNFUSED), "unfused-attention", FUSED, "async"),
     "sorted logits": (lambda: layers(*SORTED), "avoidable-kernels", "argpartition", "contiguous"),
     "2,383 operations of 28 us": (
@@ -281,7 +281,7 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
     "a stall every tenth": (lambda: a_stall_every(10), "step-spikes", "clear_cache", "MLX_MAX_OPS"),
     "another process": (
         lambda: beside_another(delayed=True),
-        *("gpu-contended", "Close other programs", "async_eval"),
+        *("gpu-contended", "Close what else", "async_eval"),
     ),
     "a slow driver": (a_slow_driver, "bubbles", "fewer resources", "mx.async_eval"),
     "a timeout": (errors, "command-buffer-errors", "ran for too long", "memory left"),
