@@ -51,14 +51,14 @@ def _merge(whole: Finding, parts: Sequence[Finding]) -> Finding:
         return replace(whole, effects=effects)
     known = {fact.name for fact in whole.facts}
     facts = tuple(fact for fact in first.facts if fact.name not in known)
-    framed = _with_fact(whole, Fact("is_explained", value=True))
-    if any(fact.name == "meanwhile" for fact in first.facts):
-        framed = _with_fact(framed, Fact("meanwhile", ""))
     # The frame says already which tables are missing.
-    reason = put_into_words(_with_fact(first, Fact("lacking", "")))
+    reason = put_into_words(_with_fact(first, Fact("lacking", ""))).message
+    explained = _with_fact(whole, Fact("reason", reason))
+    if any(fact.name == "meanwhile" for fact in first.facts):
+        explained = _with_fact(explained, Fact("meanwhile", ""))
     return replace(
         whole,
-        message=f"{put_into_words(framed).message} {reason.message}",
+        message=put_into_words(explained).message,
         facts=(*whole.facts, *facts),
         saving=first.saving,
         effects=effects,

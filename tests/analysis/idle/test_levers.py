@@ -119,7 +119,7 @@ def test_twenty_samples_of_the_busiest_thread_tell_what_the_host_did() -> None:
     for rows, known, words in (
         ([("main", "f", 19)], False, ""),
         ([("main", "f", 20)], True, " Meanwhile, of 20 samples of main, 100.0 % in f."),
-        ([("main", "", 20)], False, " Meanwhile main ran, by 20 samples; their functions have"),
+        ([("main", "", 20)], False, ""),
         ([("main", "", 1), ("main", "f", 19)], False, " Meanwhile, of 20 samples of main, 95.0 %"),
         (
             [("b", "g", 15), ("a", "f", 10), ("a", "h", 9), ("a", "i", 1)],

@@ -66,7 +66,7 @@ def host_words(meanwhile: pd.DataFrame | None) -> str:
     whole = int(rows["samples"].sum())
     named = rows[rows["function"] != ""][:_NAMED]
     if named.empty:
-        return f" Meanwhile {busiest} ran, by {whole:,} samples; their functions have no names."
+        return ""
     shares = [
         f"{percent(count / whole)} in {function}"
         for function, count in zip(named["function"], named["samples"], strict=True)

@@ -89,7 +89,7 @@ def bubbles(
             Fact("computing", _computing(handover, idle / load), "ratio"),
             Fact("spans", _spans(gaps, idle)),
             Fact("idle_by_lever", by_mechanism(shares, habits)[name], "ns"),
-            Fact("is_explained", value=False),
+            Fact("reason", ""),
             Fact("meanwhile", habits.meanwhile.strip()),
             *_of_causes(shares),
         ),
