@@ -100,7 +100,7 @@ def test_a_row_has_the_verdict_links_and_the_course_of_its_kind(run: Any, tmp_pa
     first, second = page(tmp_path).xpath("//tbody/tr")
     assert first.xpath(".//th/a/@href") == ["2026%20run/report.html"]
     assert "2026-11-20 10:00:00 UTC" in first.text_content()
-    assert "One thing costs time: Idle for 20 %. bubbles" in " ".join(first.text_content().split())
+    assert "Idle for 20 %. Submit ahead. bubbles" in " ".join(first.text_content().split())
     assert first.xpath(".//svg/@aria-label") == [
         "Tokens per second: the last of 2 runs of its kind, from 10 tokens/s to 12.5 tokens/s"
     ]

@@ -9,7 +9,7 @@ from report_runs import MS, bare, host_run, paced_run, served_run
 from stock import Stock
 from tracekit.analysis import Given
 from tracekit.analysis.result import Better, Check, Measurement, Status
-from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rule import Fact, Finding, Severity
 from tracekit.base.capabilities import Capabilities, Identity
 from tracekit.base.recording import Provenance
 from tracekit.report.panels.bubbles import bubbles
@@ -315,6 +315,14 @@ def test_the_same_again_is_said_only_where_it_is_known() -> None:
 IDLE = Finding("idle", Severity.WARNING, "The GPU was idle for 3.5 ms.", "", (), 5)
 CHURN = Finding("churn", Severity.WARNING, "2 pipelines are new.", "", (), 9)
 SHARED = Finding("shared", Severity.ERROR, "Other processes used the GPU.", "")
+TURNS = Finding(
+    "bubbles",
+    Severity.WARNING,
+    "The GPU was idle for 96 %.",
+    "Wait once.",
+    facts=(Fact("idle_share", 0.96, "ratio"), Fact("window", "the loop")),
+    lever="round-trips",
+)
 NOTE = Finding("cost", Severity.NOTE, "Recording cost 1 %.", "")
 
 
@@ -323,10 +331,11 @@ def test_the_verdict_is_the_first_of_the_worst_findings() -> None:
     for findings, statuses, tone, said in (
         ((), "", "unclear", "Nothing was checked, so nothing can be said."),
         ((SHARED, IDLE, NOTE), "f", "error", f"Do not trust these numbers yet. {SHARED.message}"),
-        ((IDLE,), "f", "warning", "One thing costs time. The GPU was idle for 3.5 ms."),
+        ((IDLE,), "f", "warning", "The GPU was idle for 3.5 ms."),
+        ((CHURN, IDLE), "f", "warning", "2 pipelines are new."),
         (
-            *((CHURN, IDLE), "f", "warning"),
-            "2 things cost time. This is the first. 2 pipelines are new.",
+            *((TURNS, IDLE), "f", "warning"),
+            "Round trips between host and device: idle for 96.0 % of the loop. Wait once.",
         ),
         ((NOTE,), "pf", "good", "No fault was found by 2 checks, and all could be made."),
         ((), "pax", "unclear", "No fault was found by 1 of 3 checks; 2 could not be made."),

@@ -120,12 +120,13 @@ class Setting:
 class Lever:
     """What to do about a mechanism; `kind` is None for the words that hold for every program.
 
-    `formula` says in words how the saving is estimated, `sources` where the lever was accepted or
-    measured, and `settings` are those that the words name.
+    `title` names the mechanism, `formula` says in words how the saving is estimated, `sources`
+    where the lever was accepted or measured, and `settings` are those that the words name.
     """
 
     mechanism: Mechanism
     kind: ProgramKind | None
+    title: str
     words: str
     formula: str
     sources: tuple[str, ...]
@@ -135,6 +136,7 @@ class Lever:
 _NEUTRAL = "neutral"
 _SETTINGS = "settings"
 _FORMULA = "formula"
+_TITLE = "title"
 
 
 @cache
@@ -168,7 +170,7 @@ def levers() -> Mapping[tuple[Mechanism, ProgramKind | None], Lever]:
 
     Raises:
         ValueError: The file names a mechanism or a kind of program that there is none of.
-        KeyError: A row lacks its words or its sources, or a mechanism its formula.
+        KeyError: A row lacks its words or its sources, or a mechanism its title or formula.
     """
     made: dict[tuple[Mechanism, ProgramKind | None], Lever] = {}
     for key, rows in _file().items():
@@ -176,12 +178,20 @@ def levers() -> Mapping[tuple[Mechanism, ProgramKind | None], Lever]:
             continue
         mechanism = Mechanism(key)
         for name, row in rows.items():
-            if name == _FORMULA:
+            if name in {_FORMULA, _TITLE}:
                 continue
             kind = None if name == _NEUTRAL else ProgramKind(name)
             words = str(row["words"])
             sources = tuple(row["sources"])
-            lever = Lever(mechanism, kind, words, rows[_FORMULA], sources, settings_in(words))
+            lever = Lever(
+                mechanism,
+                kind,
+                rows[_TITLE],
+                words,
+                rows[_FORMULA],
+                sources,
+                settings_in(words),
+            )
             made[mechanism, kind] = lever
     return made
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tracekit.analysis.levers import advice
+from tracekit.analysis.levers import advice, lever_of
 from tracekit.analysis.program import ProgramKind
 from tracekit.analysis.rule import Fact, Finding
 from tracekit.base import count, quantity, shipped
@@ -92,3 +92,24 @@ def put_into_words(finding: Finding) -> Finding:
 def put_advice(finding: Finding, kind: ProgramKind) -> Finding:
     """Return the finding with what to do about its lever, for this kind of program."""
     return replace(finding, advice=advice(finding.lever, kind)) if finding.lever else finding
+
+
+_SHARES = ("idle_share", "lost_share", "share")
+
+
+def headline(finding: Finding) -> str:
+    """Return the finding in one line: its cause, and its share of the window where it has one.
+
+    A finding without a lever is its own sentence.
+    """
+    if not finding.lever:
+        return finding.message
+    facts = {fact.name: fact for fact in finding.facts}
+    named = [facts[name] for name in _SHARES if name in facts and facts[name].value is not None]
+    shown = {
+        "title": ShownFact(Fact("title", lever_of(finding.lever).title)),
+        "share": ShownFact(named[0] if named else Fact("share", None, "ratio")),
+        "window": ShownFact(facts.get("window", Fact("window", ""))),
+        "is_idle": ShownFact(Fact("is_idle", "idle_share" in facts)),
+    }
+    return _rendered("shared/headline", shown)

@@ -114,6 +114,9 @@ def show(result: "analysis.Result", recording: Recording, *, json: bool = False)
     if json:
         show_json(result)
         return
+    if result.findings:
+        show_text((analysis.headline(result.findings[0]), "bold"))
+        screen().print()
     known = analysis.numbers(result)
     width = max(map(len, known), default=0)
     for name, value in known.items():
@@ -259,7 +262,8 @@ def _show_findings(result: "analysis.Result") -> None:
         head = (f"{finding.severity}", _STYLES[finding.severity])
         show_text(head, "  ", (finding.rule, "bold"))
         show_text(f"  {finding.message}{analysis.worth(finding)}")
-        show_text(f"  → {finding.advice}", style="dim")
+        if finding.advice:
+            show_text(f"  → {finding.advice}", style="dim")
 
 
 def _show_checks(result: "analysis.Result") -> None:

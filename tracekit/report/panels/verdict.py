@@ -95,7 +95,7 @@ def _sureness(results: dict[str, analysis.Measurement]) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A sentence, to be followed by the message of a finding; its tone is a word of the style.
+    """A sentence, what to do about it, and a tone, which is a word of the style.
 
     Tones are error, warning, unclear, good, and samples for a recording without GPU work.
     """
@@ -150,21 +150,18 @@ def _of_samples(result: Result, tables: Tables) -> Verdict | None:
 
 
 def verdict_of(result: Result) -> Verdict:
-    """Judge a run by its worst findings; without any, by how many checks could be made."""
-    errors = _of_severity(result, analysis.Severity.ERROR)
-    warnings = _of_severity(result, analysis.Severity.WARNING)
-    if errors:
-        return Verdict("error", "Do not trust these numbers yet.", errors[0].message)
-    if len(warnings) == 1:
-        return Verdict("warning", "One thing costs time.", warnings[0].message)
-    if warnings:
-        lead = f"{count(len(warnings))} things cost time. This is the first."
-        return Verdict("warning", lead, warnings[0].message)
-    return _without_fault(result.checks)
+    """Judge a run by its first finding; without any, by how many checks could be made."""
+    judged = [finding for finding in result.findings if finding.severity in _TONES]
+    if not judged:
+        return _without_fault(result.checks)
+    first = judged[0]
+    line = analysis.headline(first)
+    if first.severity is analysis.Severity.ERROR:
+        line = f"Do not trust these numbers yet. {line}"
+    return Verdict(_TONES[first.severity], line, first.advice)
 
 
-def _of_severity(result: Result, severity: analysis.Severity) -> list[analysis.Finding]:
-    return [finding for finding in result.findings if finding.severity is severity]
+_TONES = {analysis.Severity.ERROR: "error", analysis.Severity.WARNING: "warning"}
 
 
 def _without_fault(checks: tuple[analysis.Check, ...]) -> Verdict:
