@@ -116,7 +116,9 @@ def analyze(
         warnings = tuple(dict.fromkeys((*provenance.warnings, *tables.warnings)))
         stages = {**provenance.stages, "analyze": Stage("done", now())}
         provenance = replace(provenance, warnings=warnings, stages=stages)
-        result = replace(result, provenance=provenance, losses=rows_of(tables.losses))
+        result = replace(
+            result, provenance=provenance, losses=(*rows_of(tables.losses), *result.losses)
+        )
         if redacted:
             result = redact_result(result, redaction_of(recording))
         save(recording.result_file, result)

@@ -20,7 +20,7 @@ from tracekit.analysis.rules import RULES
 from tracekit.analysis.scope import steady_tokens
 from tracekit.analysis.wording import UNCOMPARED, put_advice, put_into_words
 from tracekit.base import Provenance, TracekitError, UsageError
-from tracekit.tables import Tables
+from tracekit.tables import Tables, rows_of
 
 _VALUES = frozenset(
     {
@@ -85,6 +85,7 @@ def analyze(
         results=results_of(known),
         findings=tuple(completed(rank_findings(findings), tokens)),
         checks=tuple(check for check, _ in judged),
+        losses=rows_of(known.disbelieved),
     )
 
 

@@ -3,7 +3,8 @@
 A table that an instrument did not record is one thing: what can be known without it is. A table
 of which rows are missing is another: whatever is made of it looks like a number and is none. So
 nothing is made of an export that is damaged, nor of a table whose rows are gone while other
-tables of the recording speak of them.
+tables of the recording speak of them. A row that cannot be is a third: it is left out of the table
+that is given, and nothing is made of a table that has too many of them.
 
 They ask by name. `provenance`, its `targets` and its `machine` are there from the start; what is
 made of tables is made when somebody asks, once. So are `losses`, which has what readers of the used
@@ -34,6 +35,8 @@ from tracekit.analysis.inject import Unavailable, asked_tables, inject
 from tracekit.analysis.iterations import iterations_table, loop_of, pauses_table
 from tracekit.analysis.lifetime import lifetime_of
 from tracekit.analysis.metrics.roofline import roof_of
+from tracekit.analysis.physics.belief import JUDGED, Belief
+from tracekit.analysis.physics.laws import Breach
 from tracekit.analysis.profile import PROFILES, frames_table
 from tracekit.analysis.program import program_of
 from tracekit.analysis.residency import wired
@@ -42,7 +45,7 @@ from tracekit.analysis.scope import Recorded, device_of, gpu_of
 from tracekit.analysis.submission import habits_of
 from tracekit.analysis.work_names import named_work
 from tracekit.base import Provenance, TracekitError
-from tracekit.tables import LOSSES, SCHEMAS, Flaw, Tables, every_source, losses_table
+from tracekit.tables import LOSSES, SCHEMAS, Flaw, Loss, Tables, every_source, losses_table
 from tracekit.workload import IDLE, OWN_REFERENCE, REFERENCE
 
 _Recorded = Mapping[str, pd.DataFrame]
@@ -132,15 +135,15 @@ def _frame(tables: _Recorded, name: str) -> pd.DataFrame | None:
         return None
 
 
-def losses_of_used(tables: Tables, used: Iterable[str]) -> pd.DataFrame:
-    """Return the table `losses` of the used tables, and of those that were read before.
+def losses_of_used(tables: Tables, used: Iterable[str], more: Iterable[Loss] = ()) -> pd.DataFrame:
+    """Return the table `losses` of the used tables, of those that were read before, and `more`.
 
     Tables that are used and were not read yet are read for it.
     """
     for name in sorted(used):
         with suppress(KeyError, TracekitError):  # which is a loss then
             _ = tables[name]
-    return losses_table(tables.losses)
+    return losses_table((*tables.losses, *more))
 
 
 def settings_table(tables: Tables) -> pd.DataFrame:
@@ -194,7 +197,9 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "program": program_of,
 }
 _OF_EXPORTS = (LOSSES, "settings", "launches", "profile_frames")
-GIVEN = frozenset({*GIVEN_BY_PROVENANCE, *DERIVED, *_OF_EXPORTS})
+IMPOSSIBLE = "impossible"
+"""The rows that cannot be, as a tuple of breaches."""
+GIVEN = frozenset({*GIVEN_BY_PROVENANCE, *DERIVED, *_OF_EXPORTS, IMPOSSIBLE})
 
 
 class Given(Mapping[str, Any]):
@@ -225,6 +230,8 @@ class Given(Mapping[str, Any]):
             "machine": provenance.machine,
         }
         self._lost: dict[str, str] = {}
+        recorded = round((provenance.duration or 0) * 1e9)
+        self._belief = Belief(self._recorded, recorded or None, self._created)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
@@ -250,10 +257,12 @@ class Given(Mapping[str, Any]):
     def _make(self, name: str) -> Any:
         if name in DERIVED:
             return inject(DERIVED[name], self)
+        if name == IMPOSSIBLE:
+            return self._impossible()
         if name not in _OF_EXPORTS or not isinstance(self._tables, Tables):
-            return Recorded(self._tables[name])
+            return Recorded(self._belief.believe(name, self._tables[name]))
         if name == LOSSES:
-            return losses_of_used(self._tables, self._used)
+            return losses_of_used(self._tables, self._used, self.disbelieved)
         if name == "settings":
             return settings_table(self._tables)
         if name == "launches":
@@ -263,12 +272,32 @@ class Given(Mapping[str, Any]):
             raise KeyError(name)
         return frames_table(self._tables.symbols(PROFILES[sampled]))
 
+    def _recorded(self, name: str) -> pd.DataFrame | None:
+        return _frame(self._tables, name)
+
+    def _created(self) -> int | None:
+        with suppress(KeyError, Unavailable, TracekitError):
+            return self["lifetime"].created
+        return None
+
+    def _impossible(self) -> tuple[Breach, ...]:
+        if not any(name in self._tables for name in JUDGED):
+            raise Unavailable("there is no table of a trace whose rows could be examined.")
+        return self._belief.breaches()
+
+    @property
+    def disbelieved(self) -> tuple[Loss, ...]:
+        """What is not believed of the tables that are used, and of those examined before."""
+        self._belief.breaches(name for name in JUDGED if name in self._used)
+        return self._belief.losses()
+
     def lost(self, name: str) -> str:
         """Say why nothing may be made of a table of the recording; "" where nothing is wrong."""
         if name in GIVEN or self._part:
             return ""
         if name not in self._lost:
-            self._lost[name] = damaged(name, self._tables) or gone(name, self._tables)
+            why = damaged(name, self._tables) or gone(name, self._tables)
+            self._lost[name] = why or self._belief.doubt(name)
         return self._lost[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -284,4 +313,4 @@ def recorded_tables(function: Callable[..., object]) -> frozenset[str]:
     found: set[str] = set()
     for name in asked_tables(function):
         found |= recorded_tables(DERIVED[name]) if name in DERIVED else {name}
-    return frozenset(found - {*GIVEN_BY_PROVENANCE, *_OF_EXPORTS})
+    return frozenset(found - {*GIVEN_BY_PROVENANCE, *_OF_EXPORTS, IMPOSSIBLE})

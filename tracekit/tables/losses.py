@@ -29,6 +29,7 @@ class Flaw(StrEnum):
     UNKNOWN = "unknown"  # columns are there that tracekit does not know
     CHANGED = "changed"  # cells hold something other than what their column declares
     UNREADABLE = "unreadable"  # no table can be made of it
+    IMPOSSIBLE = "impossible"  # rows cannot be, and are left out of what is made of them
     UNSURE = "unsure"  # what was read was never compared, or comes from a second source
     NOTED = "noted"  # nothing is wrong, but it is to be known
 

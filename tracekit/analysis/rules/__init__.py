@@ -34,6 +34,7 @@ RULES = {
         "avoidable-kernels",
         "serial-prefill",
         "capture-truncated",
+        "impossible-rows",
         "schema-drift",
         "trace-overhead",
         "gpu-downclocked",

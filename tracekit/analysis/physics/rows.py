@@ -1,0 +1,231 @@
+"""A table as the laws see it: times, and which rows are believed so far."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tracekit.analysis.intervals import NEVER, Times
+from tracekit.analysis.physics.laws import FEW, LAWS, Breach, Cost, Flags, Unsure
+
+Ids = NDArray[np.uint64]
+Places = NDArray[np.intp]
+
+UNSURE = {
+    "gpu_intervals": Unsure.DEVICE,
+    "completions": Unsure.WAYS,
+    "commits": Unsure.WAYS,
+    "submissions": Unsure.WAYS,
+    "encoders": Unsure.ENCODING,
+    "driver_intervals": Unsure.WAYS,
+    "driver_events": Unsure.WAYS,
+    "compiler_activity": Unsure.ENCODING,
+    "gpu_performance_states": Unsure.STATES,
+    "gpu_states": Unsure.STATES,
+    "gpu_counters": Unsure.COUNTERS,
+    "cpu_profile": Unsure.SAMPLES,
+}
+"""The tables that are examined, each with what its rows are the measure of."""
+
+
+@dataclass(eq=False)
+class Rows:
+    """A table whose rows are examined.
+
+    `kept` are those that are believed so far, and `ended` those of them whose length is, too: one
+    whose length is not has none from then on. `possible` is for how long those may have run, ns.
+    """
+
+    table: str
+    frame: pd.DataFrame
+    start: Times
+    end: Times
+    kept: Flags
+    ended: Flags
+    breaches: list[Breach] = field(default_factory=list[Breach])
+    possible: int = 0
+
+    @classmethod
+    def of(cls, table: str, frame: pd.DataFrame) -> "Rows":
+        """Take a table; a row without a duration has no length."""
+        start = times_of(frame, "start" if "start" in frame else "time")
+        length = times_of(frame, "duration")
+        end = start + np.where(length == NEVER, 0, length)
+        every = np.ones(start.size, np.bool_)
+        return cls(table, frame, start, end, every, every.copy())
+
+    def has(self, *columns: str) -> bool:
+        """Tell whether the table has all of the columns."""
+        return all(column in self.frame for column in columns)
+
+    @cached_property
+    def is_of_the_device(self) -> Flags:
+        """Which rows are by the clock of a trace, and not by that of a host or a workload.
+
+        A table comes from one source, and has one clock.
+        """
+        first = (
+            "gpu" if "clock" not in self.frame or self.frame.empty else self.frame["clock"].iloc[0]
+        )
+        return np.full(self.start.size, first == "gpu")
+
+    @cached_property
+    def buffers(self) -> Ids:
+        """The ids of command buffers; 0 where there is none."""
+        return ids_of(self.frame, "command_buffer")
+
+    def accuse(
+        self,
+        law: str,
+        broken: Flags,
+        *,
+        asked: int | None = None,
+        excess: Times | None = None,
+        witness: str = "",
+        cost: Cost = Cost.ROW,
+        possible: Times | None = None,
+        few: bool = True,
+    ) -> None:
+        """Leave out what cannot be of rows that break a law; where they are too many, say so.
+
+        `asked` is the number of rows that could have broken it, `witness` the table that
+        contradicts them: without one, nothing but the row itself is wrong, however often.
+        `possible` is for how long each may have run nevertheless, ns. With `few` unset, a law that
+        many rows break is none.
+        """
+        places = np.flatnonzero(broken & self.kept & self.ended)
+        if not places.size:
+            return
+        share = places.size / max(asked or self.start.size, places.size)
+        many = share > FEW and places.size > 1
+        if many and not few:
+            return
+        odd = many and witness != ""
+        breach = Breach(
+            LAWS[law],
+            self.table,
+            self.start[places],
+            self.end[places],
+            UNSURE[self.table],
+            share,
+            np.empty(0, np.int64) if excess is None else excess[places],
+            Cost.NOTHING if odd else cost,
+            witness if odd else "",
+        )
+        self.breaches.append(breach)
+        if breach.cost is Cost.ROW:
+            self.kept[places] = False
+        if breach.cost is Cost.LENGTH:
+            self.ended[places] = False
+            self.end[places] = self.start[places]
+        if not odd and possible is not None:
+            self.possible += int(np.maximum(possible[places], 0).sum())
+
+    @property
+    def believed(self) -> pd.DataFrame:
+        """The table without rows and lengths that cannot be; itself where all can."""
+        frame = self.frame
+        if not self.ended.all():
+            frame = frame.assign(duration=frame["duration"].mask(~self.ended))
+        return frame if self.kept.all() else frame[self.kept].reset_index(drop=True)
+
+    def miss(self, law: str, behind: Places, count: int, known: int) -> None:
+        """Say that so many rows are missing; `behind` are the rows before which they are."""
+        breach = Breach(
+            LAWS[law],
+            self.table,
+            self.start[behind],
+            self.start[behind],
+            UNSURE[self.table],
+            count / (count + known),
+            cost=Cost.NOTHING,
+            missing=count,
+        )
+        self.breaches.append(breach)
+
+
+def ids_of(frame: pd.DataFrame, column: str) -> Ids:
+    """Return a column of ids, 0 where there is none."""
+    if column not in frame:
+        return np.zeros(len(frame), np.uint64)
+    return frame[column].to_numpy(dtype=np.uint64, na_value=0)
+
+
+def times_of(frame: pd.DataFrame, column: str) -> Times:
+    """Return a column of times, NEVER where it is null or not there."""
+    if column not in frame:
+        return np.full(len(frame), NEVER)
+    return frame[column].to_numpy(dtype=np.int64, na_value=NEVER)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What happened to command buffers, by their ids; those with several rows are left out."""
+
+    ids: Ids
+    times: Times
+    places: Places
+
+    @classmethod
+    def of(cls, ids: Ids, times: Times, usable: Flags) -> "Moments":
+        """Take one moment for each id; id 0 is none, and the moment NEVER is none."""
+        places = np.flatnonzero(usable & (ids != 0) & (times != NEVER))
+        ids = ids[places]
+        if (ids[1:] <= ids[:-1]).any():
+            order = np.argsort(ids, kind="stable")
+            ids, places = ids[order], places[order]
+            again = np.zeros(ids.size, np.bool_)
+            again[1:] = ids[1:] == ids[:-1]
+            again[:-1] |= again[1:]
+            ids, places = ids[~again], places[~again]
+        return cls(ids, times[places], places)
+
+    def at(self, wanted: Ids) -> Times:
+        """Return the moment of each of the ids, NEVER where it has none."""
+        if not self.ids.size or not wanted.size:
+            return np.full(wanted.size, NEVER)
+        # Rows of one command buffer mostly follow one another, and all tables have the same ones.
+        heads = np.flatnonzero(np.append(np.array([True]), wanted[1:] != wanted[:-1]))
+        asked = wanted[heads]
+        if np.array_equal(asked, self.ids):
+            found = self.times
+        else:
+            place = np.minimum(np.searchsorted(self.ids, asked), self.ids.size - 1)
+            found = np.where(self.ids[place] == asked, self.times[place], NEVER)
+        if heads.size == wanted.size:
+            return found
+        return np.repeat(found, np.diff(np.append(heads, wanted.size)))
+
+
+def first_of(ids: Ids, times: Times, usable: Flags) -> Moments:
+    """Return the first moment of each id."""
+    places = np.flatnonzero(usable & (ids != 0))
+    ids, times = ids[places], times[places]
+    if (ids[1:] < ids[:-1]).any() or (times[1:] < times[:-1]).any():
+        order = np.lexsort((times, ids))
+        ids, times, places = ids[order], times[order], places[order]
+    fresh = np.append(np.array([True]), ids[1:] != ids[:-1])[: ids.size]
+    return Moments(ids[fresh], times[fresh], places[fresh])
+
+
+def names_of(frame: pd.DataFrame, columns: Sequence[str], places: Places) -> NDArray[np.int64]:
+    """Return a number from 0 for each of the rows, the same where all of the columns are."""
+    numbers = np.zeros(places.size, np.int64)
+    for column in columns:
+        if column in frame:
+            codes, distinct = _coded(frame[column].take(places))
+            numbers = pd.factorize(numbers * (distinct + 1) + codes)[0].astype(np.int64)
+    return numbers
+
+
+def _coded(cells: pd.Series) -> tuple[NDArray[np.int64], int]:
+    """Return a number from 0 for each cell, and how many there are; null is a value, too."""
+    if isinstance(cells.dtype, pd.StringDtype):
+        texts = pa.array(cells, pa.string(), from_pandas=True).dictionary_encode("encode")
+        return texts.indices.to_numpy().astype(np.int64), len(texts.dictionary)
+    codes, distinct = pd.factorize(cells, use_na_sentinel=False)
+    return codes.astype(np.int64), len(distinct)

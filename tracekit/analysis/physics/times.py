@@ -1,0 +1,197 @@
+"""Laws that a row keeps by itself, or beside other rows of its own table."""
+
+import numpy as np
+
+from tracekit.analysis.intervals import NEVER, Times
+from tracekit.analysis.physics.laws import Cost, Flags
+from tracekit.analysis.physics.rows import Rows, names_of, times_of
+
+SLACK = 0.01
+"""Of the recording: what a duration that is known to the millisecond, and a buffer that is emptied
+at the end, may be off. In real recordings the last device interval ends 0.3 to 7.4 ms before it."""
+_OVER = 5.0
+"""Percent over 100, or under 0, that a sampled share may be: what was counted and the time for
+which it was counted are not read at one moment."""
+_HEAVY = 1.5
+"""Of the time in which a thread was sampled: samples may bunch, but cannot weigh more than that."""
+_SHORT = 1 << 16  # lanes: fewer are sorted by their digits, in a tenth of the time
+_ONCE = ("gpu_intervals", "submissions", "encoders", "completions", "commits")
+"""Tables in which two rows alike are one thing told twice: each names what it is about by an id."""
+
+
+def judge_times(rows: Rows, recorded: int | None) -> None:
+    """Hold the times of a table's rows against each other and the recording's length, ns."""
+    device = rows.is_of_the_device
+    length = rows.end - rows.start
+    cost = Cost.LENGTH if rows.table == "gpu_intervals" else Cost.ROW
+    rows.accuse("ends-before-start", length < 0, excess=-length, cost=cost)
+    if rows.table == "gpu_intervals":
+        stated = times_of(rows.frame, "duration") == 0
+        rows.accuse("no-length", device & stated)
+    rows.accuse("before-recording", device & (rows.start < 0), excess=-rows.start, few=False)
+    _judge_zeros(rows, device)
+    if recorded is not None:
+        _judge_length(rows, device, recorded, cost)
+    if rows.table in _ONCE:
+        _judge_repeats(rows)
+
+
+def _judge_zeros(rows: Rows, device: Flags) -> None:
+    """Find rows at 0: a clock that is read is there once, and a table of states begins there."""
+    if rows.table in {"gpu_performance_states", "gpu_states"} or "percentage" in rows.frame:
+        return
+    zero = device & (rows.start == 0) & rows.kept
+    if np.count_nonzero(zero) > 1:
+        rows.accuse("zero-time", zero, few=False)
+
+
+def _judge_length(rows: Rows, device: Flags, recorded: int, cost: Cost) -> None:
+    last = round(recorded * (1 + SLACK))
+    behind = device & (rows.start > last)
+    rows.accuse("after-recording", behind, excess=rows.start - recorded, few=False)
+    longer = device & (rows.end - rows.start > last)
+    excess = rows.end - rows.start - recorded
+    rows.accuse("longer-than-recording", longer, excess=excess, cost=cost, few=False)
+
+
+def _judge_repeats(rows: Rows) -> None:
+    """Find rows that repeat the one before them, in the order of their times."""
+    start, end = rows.start, rows.end
+    alike = (start[1:] == start[:-1]) & (end[1:] == end[:-1])
+    before = np.flatnonzero(alike)
+    after = before + 1
+    if (start[1:] < start[:-1]).any():
+        order = np.lexsort((end, start))
+        start, end = start[order], end[order]
+        alike = (start[1:] == start[:-1]) & (end[1:] == end[:-1])
+        before, after = order[:-1][alike], order[1:][alike]
+    if not before.size:
+        return
+    # Of those few that share their times all cells are compared.
+    pairs = np.unique(np.concatenate((before, after)))
+    named = rows.buffers[pairs] != 0
+    repeats = np.zeros(start.size, np.bool_)
+    repeats[pairs] = rows.frame.iloc[pairs].duplicated().to_numpy(np.bool_) & named
+    rows.accuse("duplicate", repeats)
+
+
+def judge_lanes(rows: Rows) -> None:
+    """Find intervals during which the next one on their lane starts.
+
+    A lane is a depth on a channel of a device, for one process. Channels run beside each other,
+    and so does work on one channel, on lanes of its own: Instruments gives what overlaps another
+    depth. In the real exports 230 intervals of 12,000 overlap another on their channel, and none
+    one on its lane. Of two the one that covers more starts of others loses its length. Where many
+    rows overlap, a depth is not a lane, and nothing is claimed.
+    """
+    if not rows.has("depth", "channel"):
+        return
+    usable = rows.kept & rows.is_of_the_device & rows.frame["depth"].notna().to_numpy(np.bool_)
+    places = np.flatnonzero(usable)
+    start, end = rows.start[places], rows.end[places]
+    if (start[1:] < start[:-1]).any():
+        order = np.argsort(start, kind="stable")
+        places, start, end = places[order], start[order], end[order]
+    before = np.maximum.accumulate(end)
+    shared = np.zeros(places.size, np.bool_)
+    shared[1:] = start[1:] < before[:-1]
+    if not shared.any():
+        return
+    # Only those count that share time with any other: those that begin in another's time, and
+    # those in whose time the next one begins.
+    shared[:-1] |= start[1:] < end[:-1]
+    places, start, end = places[shared], start[shared], end[shared]
+    lane = names_of(rows.frame, ("device", "channel", "depth", "pid"), places)
+    order = np.argsort(lane.astype(np.uint16) if lane.max() < _SHORT else lane, kind="stable")
+    places, lane, start, end = places[order], lane[order], start[order], end[order]
+    if not ((start[1:] < end[:-1]) & (lane[1:] == lane[:-1])).any():
+        return
+    broken = np.zeros(rows.start.size, np.bool_)
+    ahead = np.zeros(rows.start.size, np.int64)
+    broken[places], ahead[places] = _covering(lane, start, end)
+    rows.accuse(
+        "two-at-once",
+        broken,
+        excess=rows.end - ahead,
+        possible=ahead - rows.start,
+        cost=Cost.LENGTH,
+        few=False,
+        asked=int(np.count_nonzero(usable)),
+    )
+
+
+def _covering(lane: Times, start: Times, end: Times) -> tuple[Flags, Times]:
+    """Return which intervals cover starts of others on their lane, and when the next one starts.
+
+    The rows are ordered by lane and start. Those that cover most go first: what they cover was
+    mostly right.
+    """
+    left = np.ones(start.size, np.bool_)
+    until = end.copy()
+    # Lanes are laid out one behind the other, so that one search counts starts in all of them.
+    end = np.minimum(end, int(start.max()) + 1)
+    offset = lane * (int(start.max()) - int(start.min()) + 2)
+    for least in (3, 2, 1):
+        places = np.flatnonzero(left)
+        at, stop = (start + offset)[places], (end + offset)[places]
+        counts = np.searchsorted(at, stop, side="left") - np.arange(places.size) - 1
+        broken = counts >= least
+        following = np.minimum(np.arange(places.size) + 1, places.size - 1)
+        until[places[broken]] = start[places[following]][broken]
+        left[places[broken]] = False
+    return ~left, until
+
+
+def judge_states(rows: Rows) -> None:
+    """Find states of a device that share time with the next; of two the longer is left out."""
+    places = np.flatnonzero(rows.kept)
+    device = names_of(rows.frame, ("device",), places)
+    order = np.lexsort((rows.start[places], device))
+    places, device = places[order], device[order]
+    if places.size < 2:  # noqa: PLR2004  one shares with none
+        return
+    first, second = places[:-1], places[1:]
+    shared = (rows.end[first] > rows.start[second]) & (device[1:] == device[:-1])
+    lengths = rows.end - rows.start
+    longer = np.where(lengths[first] >= lengths[second], first, second)[shared]
+    broken = np.zeros(rows.start.size, np.bool_)
+    broken[longer] = True
+    excess = np.zeros(rows.start.size, np.int64)
+    excess[longer] = (rows.end[first] - rows.start[second])[shared]
+    rows.accuse("two-states-at-once", broken, excess=excess, few=False)
+
+
+def judge_shares(rows: Rows) -> None:
+    """Find samples of counters in percent that are none."""
+    if not rows.has("percentage", "value"):
+        return
+    percentage = rows.frame["percentage"].fillna(value=False).to_numpy(np.bool_)
+    value = rows.frame["value"].to_numpy(dtype=np.float64, na_value=np.nan)
+    outside = (value > 100 + _OVER) | (value < -_OVER)
+    rows.accuse("over-100-percent", percentage & outside)
+
+
+def judge_samples(rows: Rows) -> None:
+    """Find threads whose samples weigh more than the time in which they were taken."""
+    if not rows.has("tid", "weight") or not rows.start.size:
+        return
+    weight = times_of(rows.frame, "weight")
+    thread = names_of(rows.frame, ("pid", "tid"), np.arange(rows.start.size))
+    known = rows.kept & (weight != NEVER) & rows.frame["tid"].notna().to_numpy(np.bool_)
+    places = np.flatnonzero(known)
+    if not places.size:
+        return
+    thread, weight, time = thread[places], weight[places], rows.start[places]
+    number = int(thread.max()) + 1
+    sums = np.bincount(thread, weights=weight, minlength=number)
+    first = np.full(number, np.iinfo(np.int64).max)
+    last = np.full(number, np.iinfo(np.int64).min)
+    most = np.zeros(number, np.int64)
+    np.minimum.at(first, thread, time)
+    np.maximum.at(last, thread, time)
+    np.maximum.at(most, thread, weight)
+    # A sample stands for time around it: the first and the last reach beyond both ends.
+    over = sums > _HEAVY * (np.where(last >= first, last - first, 0) + 2 * most)
+    broken = np.zeros(rows.start.size, np.bool_)
+    broken[places] = over[thread]
+    rows.accuse("more-than-wall-time", broken)

@@ -1,0 +1,69 @@
+"""`impossible-rows`: rows of the recording cannot be."""
+
+from tracekit.analysis.physics.laws import Breach
+from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding
+
+_ADVICE = (
+    "Look at these rows in Instruments, and export the recording again. If they stay, record "
+    "again; do not compare what is unsure with other recordings."
+)
+_SHOWN = 20
+
+
+def impossible_rows(impossible: tuple[Breach, ...], *, limit: float = 0.01) -> Findings:
+    """Rows of the recording cannot be.
+
+    What it looks for:
+        Rows that break a law which every sound recording keeps, before anything is made of them:
+        device intervals that end before they start, take no time, had not ended when the next one
+        on their lane of the channel started, or outlast the report of their command buffer by more
+        than 100 µs; command buffers that were committed after their work had started, or reported
+        before it had, or before their commit; encoders that encode after it; rows before or behind
+        the recording, longer than it, at 0 beside others, or of a target that had not been created;
+        rows that repeat another; states of the device that share time; counters that are no share;
+        threads that were sampled for longer than time went by. Every table is given without such
+        rows, and without the length of a device interval whose end cannot be. Frames of the target
+        that device intervals or encoders lack, beside the other table, are a note where they are
+        more than `limit` (default 1 %).
+
+    Why it matters:
+        One interval that is 150 ms too long takes most of the idle time of a fifth of a second
+        away, and another cause is named.
+
+    When it abstains:
+        When there is no table of a trace. Where more than 5 % of a table's rows or of the device's
+        time cannot be, or two tables contradict each other that often, rules that use the table
+        abstain; this one says so.
+    """
+    for breach in impossible:
+        if breach.missing and breach.share <= limit:
+            continue
+        facts = (
+            Fact("rows", breach.rows),
+            Fact("table", breach.table),
+            Fact("law", breach.law.name),
+            Fact("broken", breach.law.words),
+            Fact("first", int(breach.start[0]), "ns"),
+            Fact("most", breach.most, "ns"),
+            Fact("share", breach.share, "ratio"),
+            Fact("missing", bool(breach.missing)),
+            Fact("witness", breach.witness),
+            Fact("cost", str(breach.cost)),
+            Fact("unsure", str(breach.unsure)),
+        )
+        yield finding(
+            wording="impossible-rows",
+            facts=facts,
+            advice=_ADVICE,
+            cause=breach.law.name,
+            evidence=_evidence(breach),
+            severity=Severity.NOTE if breach.missing else Severity.WARNING,
+        )
+
+
+def _evidence(breach: Breach) -> tuple[Evidence, ...]:
+    times = zip(breach.start[:_SHOWN].tolist(), breach.end[:_SHOWN].tolist(), strict=True)
+    return tuple(
+        Evidence(breach.table, min(start, end), max(start, end), breach.law.name)
+        for start, end in times
+    )
