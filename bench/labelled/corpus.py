@@ -22,7 +22,7 @@ _ATTEMPTS = 16
 _FIRST = {"tune": 0, "score": 10_000_000}
 # Faults that hide others, or that share a part of the setup with too many.
 _ALONE = {
-    *("capture-empty", "capture-truncated", "schema-drift", "serial-prefill"),
+    *("capture-empty", "capture-truncated", "schema-drift", "serial-prefill", "impossible-rows"),
     *("tiny-encoders", "frequent-command-buffers", "metadata-per-layer", "host-bound"),
     *("left-out-time", "lost-residency", "unfused-attention", "performance-cliff"),
 }

@@ -179,6 +179,10 @@ def _schema_drift(setup: Setup, random: Random) -> Setup:
     return replace(setup, drifted=str(random.choice(["start-latency", "cmdbuffer-id", "bytes"])))
 
 
+def _impossible_rows(setup: Setup, random: Random) -> Setup:
+    return replace(setup, overlong=int(random.integers(1, 4)))
+
+
 def _trace_overhead(setup: Setup, random: Random) -> Setup:
     return replace(setup, overhead=float(random.uniform(0.005, 0.25)))
 
@@ -226,5 +230,6 @@ FAULTS: Mapping[str, Fault] = {
     "capture-truncated": Fault(_capture_truncated),
     "schema-drift": Fault(_schema_drift),
     "trace-overhead": Fault(_trace_overhead),
+    "impossible-rows": Fault(_impossible_rows),
 }
 """Every fault, by the name of the rule that should find it."""

@@ -243,7 +243,7 @@ SIZES: Mapping[str, Size] = {
     "serial-prefill": _serial_prefill,
     "capture-empty": lambda facts: 10.0 * facts.world.setup.empty,
     "capture-truncated": _truncated,
-    "impossible-rows": lambda _: 0.0,  # no fault of a program, and none that is simulated
+    "impossible-rows": lambda facts: 10.0 * bool(facts.world.setup.overlong),
     "schema-drift": lambda facts: 10.0 * bool(facts.world.setup.drifted),
     "trace-overhead": lambda facts: (facts.world.setup.overhead or 0.0) / 0.05,
 }

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+import numpy as np
+
 from labelled.cells import ACCELERATOR, NOBODY, Rows, label, main_thread, owner
 from labelled.counted import infos, samples
 from labelled.states import allocated, allocations, device_performance, performance, thermal
@@ -10,6 +12,7 @@ from labelled.world import TARGET, Buffer, Interval, World
 from labelled.writer import Compound
 
 _JOINED = 5_000
+_OVERLONG = 150_000_000
 
 
 def _numbered(world: World) -> Iterator[tuple[int, Interval]]:
@@ -20,7 +23,9 @@ def _numbered(world: World) -> Iterator[tuple[int, Interval]]:
 def intervals(world: World) -> Rows:
     """Yield the work on the GPU, of all processes."""
     device = world.setup.machine.device
+    overlong = _overlong(world)
     for number, one in _numbered(world):
+        length = one.end - one.start + _OVERLONG * (number in overlong)
         if world.setup.empty and one.owner == TARGET:
             continue
         words = f"{one.label}      ( {one.owner.name} ({one.owner.pid}) )  {one.encoder:#x}"
@@ -29,10 +34,24 @@ def intervals(world: World) -> Rows:
             (("string", one.label), ("process", owner(one.owner)), ("uint64", one.encoder)),
         )
         yield (
-            *(one.start, one.end - one.start, one.channel, number % 997, one.start - one.committed),
+            *(one.start, length, one.channel, number % 997, one.start - one.committed),
             *(0, shown, "Active", number, 0, owner(one.owner), device, "", label(""), 0),
             *(one.buffer, one.encoder, number),
         )
+
+
+def _overlong(world: World) -> frozenset[int]:
+    """Return the numbers of the target's intervals whose end is given too late."""
+    if not world.setup.overlong:
+        return frozenset()
+    begin, end = world.steady
+    own = [
+        number
+        for number, one in _numbered(world)
+        if one.owner == TARGET and begin <= one.start < end
+    ]
+    random = np.random.default_rng([world.setup.seed, 8])
+    return frozenset(random.choice(own, world.setup.overlong, replace=False).tolist())
 
 
 def states(world: World) -> Rows:

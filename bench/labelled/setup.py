@@ -139,6 +139,7 @@ class Setup:
         tells: Whether the program tells its waits for results, by spans `readback`.
         monitored: Whether a monitor read the GPU's clock beside the run.
         drifted: A column of theirs that bears a name nobody knows.
+        overlong: Intervals of the target whose end the trace gives 150 ms too late.
     """
 
     seed: int
@@ -203,6 +204,7 @@ class Setup:
     shuffled: bool = False
     variants: tuple[float, ...] = ()
     drifted: str = ""
+    overlong: int = 0
     swing_of_memory: int = 0
     tells: bool = False
     monitored: bool = False

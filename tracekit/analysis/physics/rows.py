@@ -101,10 +101,10 @@ class Rows:
         if not places.size:
             return
         share = places.size / max(asked or self.start.size, places.size)
-        many = share > FEW and places.size > 1
+        many = share > FEW
         if many and not few:
             return
-        odd = many and witness != ""
+        odd = many and witness != "" and places.size > 1
         breach = Breach(
             LAWS[law],
             self.table,

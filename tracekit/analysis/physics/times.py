@@ -9,12 +9,13 @@ from tracekit.analysis.physics.rows import Rows, names_of, times_of
 SLACK = 0.01
 """Of the recording: what a duration that is known to the millisecond, and a buffer that is emptied
 at the end, may be off. In real recordings the last device interval ends 0.3 to 7.4 ms before it."""
-_OVER = 5.0
-"""Percent over 100, or under 0, that a sampled share may be: what was counted and the time for
-which it was counted are not read at one moment."""
+_OVER = 10.0
+"""Percent over 100 that a sampled share may be: readings slightly above 100 occur, as what was
+counted and the time for which it was counted are not read at one moment."""
 _HEAVY = 1.5
 """Of the time in which a thread was sampled: samples may bunch, but cannot weigh more than that."""
 _SHORT = 1 << 16  # lanes: fewer are sorted by their digits, in a tenth of the time
+_ROUNDED = 1_000  # ns that states may share: a trace's clock ticks every 42 ns, others more slowly
 _ONCE = ("gpu_intervals", "submissions", "encoders", "completions", "commits")
 """Tables in which two rows alike are one thing told twice: each names what it is about by an id."""
 
@@ -27,7 +28,7 @@ def judge_times(rows: Rows, recorded: int | None) -> None:
     rows.accuse("ends-before-start", length < 0, excess=-length, cost=cost)
     if rows.table == "gpu_intervals":
         stated = times_of(rows.frame, "duration") == 0
-        rows.accuse("no-length", device & stated)
+        rows.accuse("no-length", device & stated, few=False)
     rows.accuse("before-recording", device & (rows.start < 0), excess=-rows.start, few=False)
     _judge_zeros(rows, device)
     if recorded is not None:
@@ -151,7 +152,7 @@ def judge_states(rows: Rows) -> None:
     if places.size < 2:  # noqa: PLR2004  one shares with none
         return
     first, second = places[:-1], places[1:]
-    shared = (rows.end[first] > rows.start[second]) & (device[1:] == device[:-1])
+    shared = (rows.end[first] > rows.start[second] + _ROUNDED) & (device[1:] == device[:-1])
     lengths = rows.end - rows.start
     longer = np.where(lengths[first] >= lengths[second], first, second)[shared]
     broken = np.zeros(rows.start.size, np.bool_)
@@ -167,8 +168,9 @@ def judge_shares(rows: Rows) -> None:
         return
     percentage = rows.frame["percentage"].fillna(value=False).to_numpy(np.bool_)
     value = rows.frame["value"].to_numpy(dtype=np.float64, na_value=np.nan)
-    outside = (value > 100 + _OVER) | (value < -_OVER)
-    rows.accuse("over-100-percent", percentage & outside)
+    outside = percentage & ((value > 100 + _OVER) | (value < 0))
+    asked = int(np.count_nonzero(percentage))
+    rows.accuse("over-100-percent", outside, asked=asked, few=False)
 
 
 def judge_samples(rows: Rows) -> None:
