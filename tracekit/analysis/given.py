@@ -199,7 +199,10 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
 _OF_EXPORTS = (LOSSES, "settings", "launches", "profile_frames")
 IMPOSSIBLE = "impossible"
 """The rows that cannot be, as a tuple of breaches."""
-GIVEN = frozenset({*GIVEN_BY_PROVENANCE, *DERIVED, *_OF_EXPORTS, IMPOSSIBLE})
+DOUBTFUL = "doubtful"
+"""The time for which intervals whose end cannot be may have run, in ns."""
+_OF_BELIEF = (IMPOSSIBLE, DOUBTFUL)
+GIVEN = frozenset({*GIVEN_BY_PROVENANCE, *DERIVED, *_OF_EXPORTS, *_OF_BELIEF})
 
 
 class Given(Mapping[str, Any]):
@@ -257,20 +260,23 @@ class Given(Mapping[str, Any]):
     def _make(self, name: str) -> Any:
         if name in DERIVED:
             return inject(DERIVED[name], self)
-        if name == IMPOSSIBLE:
-            return self._impossible()
-        if name not in _OF_EXPORTS or not isinstance(self._tables, Tables):
-            return Recorded(self._belief.believe(name, self._tables[name]))
+        if name in _OF_BELIEF:
+            return self._impossible() if name == IMPOSSIBLE else self._belief.doubtful
+        if name in _OF_EXPORTS and isinstance(self._tables, Tables):
+            return self._of_exports(name, self._tables)
+        return Recorded(self._belief.believe(name, self._tables[name]))
+
+    def _of_exports(self, name: str, tables: Tables) -> pd.DataFrame:
         if name == LOSSES:
-            return losses_of_used(self._tables, self._used, self.disbelieved)
+            return losses_of_used(tables, self._used, self.disbelieved)
         if name == "settings":
-            return settings_table(self._tables)
+            return settings_table(tables)
         if name == "launches":
-            return launches_table(self._tables)
-        sampled = next((table for table in PROFILES if table in self._tables), None)
+            return launches_table(tables)
+        sampled = next((table for table in PROFILES if table in tables), None)
         if sampled is None:
             raise KeyError(name)
-        return frames_table(self._tables.symbols(PROFILES[sampled]))
+        return frames_table(tables.symbols(PROFILES[sampled]))
 
     def _recorded(self, name: str) -> pd.DataFrame | None:
         return _frame(self._tables, name)
@@ -313,4 +319,4 @@ def recorded_tables(function: Callable[..., object]) -> frozenset[str]:
     found: set[str] = set()
     for name in asked_tables(function):
         found |= recorded_tables(DERIVED[name]) if name in DERIVED else {name}
-    return frozenset(found - {*GIVEN_BY_PROVENANCE, *_OF_EXPORTS, IMPOSSIBLE})
+    return frozenset(found - {*GIVEN_BY_PROVENANCE, *_OF_EXPORTS, *_OF_BELIEF})

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.physics.laws import FEW, Breach, Cost
-from tracekit.analysis.physics.lives import judge_lives, judge_numbers
+from tracekit.analysis.physics.lives import judge_lives, judge_numbers, possible_time
 from tracekit.analysis.physics.rows import UNSURE, Rows
 from tracekit.analysis.physics.times import (
     judge_lanes,
@@ -78,6 +78,15 @@ class Belief:
             f"{words}."
         )
 
+    @cached_property
+    def doubtful(self) -> int:
+        """For how long device intervals of the target whose end is not believed may have run, ns.
+
+        So much less of the device's time may have been idle than the believed rows show.
+        """
+        work = self._examine("gpu_intervals")
+        return 0 if work is None else possible_time(work, self._examine("completions"))
+
     def losses(self) -> tuple[Loss, ...]:
         """Return what is not believed of the tables that were examined so far."""
         return tuple(
@@ -90,7 +99,7 @@ class Belief:
         if rows.table != "gpu_intervals" or not rows.kept.any():
             return share
         length = int(rows.end[rows.kept].max()) - int(rows.start[rows.kept].min())
-        return max(share, rows.possible / max(length, 1))
+        return max(share, self.doubtful / max(length, 1))
 
     def _examine(self, name: str) -> Rows | None:
         if name not in UNSURE:

@@ -7,6 +7,7 @@ import numpy as np
 from tracekit.analysis.intervals import NEVER, Times
 from tracekit.analysis.physics.laws import FEW, Cost, Flags
 from tracekit.analysis.physics.rows import Ids, Moments, Places, Rows, first_of, times_of
+from tracekit.analysis.physics.times import next_starts
 
 LATE = 100_000
 """ns by which an interval may outlast its report. A report takes at least 52 µs in each of the
@@ -36,6 +37,24 @@ def judge_lives(tables: Mapping[str, Rows], created: int | None) -> None:
     if "completions" in tables:
         _judge_reports(tables["completions"], started, commits)
         _judge_work(work, tables["completions"])
+
+
+def possible_time(work: Rows, completions: Rows | None) -> int:
+    """Return for how long the target's intervals whose end is not believed may have run, ns.
+
+    Each ran at most until its command buffer was reported, and until the next on its lane started.
+    """
+    own = work.frame["target"].to_numpy(np.bool_) if work.has("target") else work.kept
+    places = np.flatnonzero(own & work.kept & ~work.ended)
+    if not places.size:
+        return 0
+    start, until = work.start[places], next_starts(work, places)
+    if completions is not None:
+        reports = Moments.of(completions.buffers, completions.start, completions.kept)
+        report = reports.at(work.buffers[places])
+        until = np.where(report > start, np.minimum(until, report), until)
+    until = np.minimum(until, int(work.end[work.kept].max()))
+    return int((until - start).sum())
 
 
 def judge_numbers(work: Rows, encoders: Rows) -> None:
@@ -183,5 +202,4 @@ def _judge_work(work: Rows, completions: Rows) -> None:
         excess=excess,
         witness="completions",
         cost=Cost.LENGTH,
-        possible=np.where(known, report - work.start, 0),
     )

@@ -37,7 +37,7 @@ class Rows:
     """A table whose rows are examined.
 
     `kept` are those that are believed so far, and `ended` those of them whose length is, too: one
-    whose length is not has none from then on. `possible` is for how long those may have run, ns.
+    whose length is not has none from then on.
     """
 
     table: str
@@ -47,7 +47,6 @@ class Rows:
     kept: Flags
     ended: Flags
     breaches: list[Breach] = field(default_factory=list[Breach])
-    possible: int = 0
 
     @classmethod
     def of(cls, table: str, frame: pd.DataFrame) -> "Rows":
@@ -87,15 +86,13 @@ class Rows:
         excess: Times | None = None,
         witness: str = "",
         cost: Cost = Cost.ROW,
-        possible: Times | None = None,
         few: bool = True,
     ) -> None:
         """Leave out what cannot be of rows that break a law; where they are too many, say so.
 
         `asked` is the number of rows that could have broken it, `witness` the table that
         contradicts them: without one, nothing but the row itself is wrong, however often.
-        `possible` is for how long each may have run nevertheless, ns. With `few` unset, a law that
-        many rows break is none.
+        With `few` unset, a law that many rows break is none.
         """
         places = np.flatnonzero(broken & self.kept & self.ended)
         if not places.size:
@@ -122,8 +119,6 @@ class Rows:
         if breach.cost is Cost.LENGTH:
             self.ended[places] = False
             self.end[places] = self.start[places]
-        if not odd and possible is not None:
-            self.possible += int(np.maximum(possible[places], 0).sum())
 
     @property
     def believed(self) -> pd.DataFrame:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tracekit.analysis.intervals import NEVER, Times
+from tracekit.analysis.intervals import FOREVER, NEVER, Times
 from tracekit.analysis.physics.laws import Cost, Flags
-from tracekit.analysis.physics.rows import Rows, names_of, times_of
+from tracekit.analysis.physics.rows import Places, Rows, names_of, times_of
 
 SLACK = 0.01
 """Of the recording: what a duration that is known to the millisecond, and a buffer that is emptied
@@ -16,6 +16,7 @@ _HEAVY = 1.5
 """Of the time in which a thread was sampled: samples may bunch, but cannot weigh more than that."""
 _SHORT = 1 << 16  # lanes: fewer are sorted by their digits, in a tenth of the time
 _ROUNDED = 1_000  # ns that states may share: a trace's clock ticks every 42 ns, others more slowly
+_LANE = ("device", "channel", "depth", "pid")
 _ONCE = ("gpu_intervals", "submissions", "encoders", "completions", "commits")
 """Tables in which two rows alike are one thing told twice: each names what it is about by an id."""
 
@@ -102,7 +103,7 @@ def judge_lanes(rows: Rows) -> None:
     # those in whose time the next one begins.
     shared[:-1] |= start[1:] < end[:-1]
     places, start, end = places[shared], start[shared], end[shared]
-    lane = names_of(rows.frame, ("device", "channel", "depth", "pid"), places)
+    lane = names_of(rows.frame, _LANE, places)
     order = np.argsort(lane.astype(np.uint16) if lane.max() < _SHORT else lane, kind="stable")
     places, lane, start, end = places[order], lane[order], start[order], end[order]
     if not ((start[1:] < end[:-1]) & (lane[1:] == lane[:-1])).any():
@@ -114,7 +115,6 @@ def judge_lanes(rows: Rows) -> None:
         "two-at-once",
         broken,
         excess=rows.end - ahead,
-        possible=ahead - rows.start,
         cost=Cost.LENGTH,
         few=False,
         asked=int(np.count_nonzero(usable)),
@@ -141,6 +141,18 @@ def _covering(lane: Times, start: Times, end: Times) -> tuple[Flags, Times]:
         until[places[broken]] = start[places[following]][broken]
         left[places[broken]] = False
     return ~left, until
+
+
+def next_starts(rows: Rows, places: Places) -> Times:
+    """Return when the next interval on the lane of each of the rows starts, FOREVER without one."""
+    every = np.flatnonzero(rows.kept)
+    lane = names_of(rows.frame, [name for name in _LANE if name in rows.frame], every)
+    order = np.lexsort((rows.start[every], lane))
+    every, lane = every[order], lane[order]
+    following = np.full(rows.start.size, FOREVER)
+    alike = lane[1:] == lane[:-1]
+    following[every[:-1][alike]] = rows.start[every[1:][alike]]
+    return following[places]
 
 
 def judge_states(rows: Rows) -> None:

@@ -15,6 +15,7 @@ from tracekit.analysis.idle.gaps import (
 )
 from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism
 from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause
+from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding
 from tracekit.analysis.scope import Device
@@ -34,6 +35,7 @@ def bubbles(
     shares: dict[Cause, int],
     causes: pd.DataFrame,
     habits: Habits,
+    doubtful: int,
     *,
     limit: float = 0.05,
 ) -> Findings:
@@ -62,12 +64,18 @@ def bubbles(
     When it abstains:
         When the target is not known or has no device intervals, or when there was no load in the
         whole window; where a CPU did the work, when steps wait or work inside `submit`, so that
-        nothing tells their work from its preparation. It is silent where something outside paces
-        the loop: the device waits for it.
+        nothing tells their work from its preparation; and where intervals whose end cannot be may
+        have filled so much of the idle time that `limit` was not reached. It is silent where
+        something outside paces the loop: the device waits for it.
     """
     idle, load = idle_time(gaps), loaded_time(loaded)
     if idle <= limit * load or loop.paced:
         return
+    if idle - doubtful <= limit * load:
+        raise Unavailable(
+            f"the device was idle for {percent(idle / load)}, of which intervals whose end cannot "
+            f"be may have filled {percent(min(1.0, doubtful / idle))} (see impossible-rows)."
+        )
     name = next(iter(by_mechanism(shares, habits)))
     behind = [cause for cause in shares if mechanism(cause, habits) == name]
     worst = max(behind, key=lambda cause: shares[cause])
