@@ -95,7 +95,7 @@ class Belief:
 
     def _share(self, rows: Rows) -> float:
         """Return which share of a table was left out: of its rows, or of the time of its work."""
-        share = 1 - np.count_nonzero(rows.kept & rows.ended) / max(rows.start.size, 1)
+        share = np.count_nonzero(~(rows.kept & rows.ended)) / max(rows.start.size, 1)
         if rows.table != "gpu_intervals" or not rows.kept.any():
             return share
         length = int(rows.end[rows.kept].max()) - int(rows.start[rows.kept].min())
@@ -162,8 +162,8 @@ def sentence_of(breach: Breach) -> str:
             f"{breach.table}: {number} {verb} missing{empty}, {first}: {other} has the "
             f"{'number' if breach.rows == 1 else 'numbers'}."
         )
-    most = "" if breach.most is None else f" by up to {duration(breach.most)}"
-    each = "it" if breach.rows == 1 else "each"
+    each, most = ("it", "by") if breach.rows == 1 else ("each", "by up to")
+    most = "" if breach.most is None else f" {most} {duration(breach.most)}"
     return (
         f"{breach.table}: {number} cannot be, {first}: {each} {breach.law.words}{most}; "
         f"{_COSTS[breach.cost].format(breach.witness)}."

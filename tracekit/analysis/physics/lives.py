@@ -87,7 +87,7 @@ def _numbers(rows: Rows) -> tuple[Times, Places]:
     if not rows.has("frame", "target"):
         return none
     frame = times_of(rows.frame, "frame")
-    own = rows.frame["target"].to_numpy(np.bool_) & rows.kept & (frame != NEVER)
+    own = rows.frame["target"].to_numpy(np.bool_) & (frame != NEVER)
     places = np.flatnonzero(own)
     if (np.diff(rows.start[places]) < 0).any():
         places = places[np.argsort(rows.start[places], kind="stable")]
