@@ -211,7 +211,11 @@ def test_one_row_that_cannot_be_is_named_and_changes_no_share(
         sound, odd = given(**tables), given(**DAMAGE[damage](tables, random))
         assert sum(breach.rows for breach in odd["impossible"]) == 1, seed
         assert sound["impossible"] == ()
-        assert odd["loop"].length == pytest.approx(sound["loop"].length, rel=0.001), seed
-        buffers = len(sound["timeline"])
-        slack = max(0.005, 4 / buffers) * sound["loop"].length
-        assert odd["parties"] == pytest.approx(sound["parties"], abs=slack), seed
+        shares = [
+            {party: time / each["loop"].length for party, time in each["parties"].items()}
+            for each in (sound, odd)
+        ]
+        slack = max(0.005, 4 / len(sound["timeline"]))
+        assert shares[1] == pytest.approx(shares[0], abs=slack), seed
+        # The ends of a loop may be found an iteration apart.
+        assert odd["loop"].length == pytest.approx(sound["loop"].length, rel=0.02), seed

@@ -291,6 +291,10 @@ class Given(Mapping[str, Any]):
             raise Unavailable("there is no table of a trace whose rows could be examined.")
         return self._belief.breaches()
 
+    def breaches(self, *names: str) -> tuple[Breach, ...]:
+        """Return the rows of tables that cannot be; of all tables that are judged without names."""
+        return self._belief.breaches(names or JUDGED)
+
     @property
     def disbelieved(self) -> tuple[Loss, ...]:
         """What is not believed of the tables that are used, and of those examined before."""

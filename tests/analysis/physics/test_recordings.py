@@ -87,7 +87,7 @@ def test_an_interval_of_150_ms_is_named_and_takes_no_idle_time_away(
         "1 row of gpu_intervals cannot be: it outlasts the report that its command buffer was "
         "complete, by 150 ms."
     )
-    assert (named["severity"], len(named["message"].split())) == ("warning", 40)
+    assert (named["severity"], len(named["message"].split())) == ("warning", 38)
     [loss] = [each for each in odd["losses"] if each["flaw"] == "impossible"]
     assert (loss["table"], loss["rows"], loss["severity"]) == ("gpu_intervals", 1, "warning")
     assert "gpu_intervals: 1 row cannot be" in capsys.readouterr().err

@@ -21,11 +21,11 @@ class Unsure(StrEnum):
     """What becomes unsure by rows that cannot be."""
 
     DEVICE = "device time and idle time"
-    WAYS = "who held the device up"
+    WAYS = "the causes of idle time"
     ENCODING = "the host's time"
     STATES = "states of the device"
-    COUNTERS = "what limits kernels"
-    SAMPLES = "what the host did"
+    COUNTERS = "limiters of kernels"
+    SAMPLES = "threads and functions of the host"
 
 
 class Cost(StrEnum):
