@@ -51,7 +51,7 @@ def test_each_is_named_with_its_first_row_and_what_it_makes_unsure(golden: Golde
 
 def test_they_are_facts() -> None:
     [found] = rule((SEVERAL,))
-    assert (found.fact("rows"), found.fact("law"), found.fact("most")) == (
+    assert (found.fact("rows"), found.fact("law"), found.fact("excess")) == (
         2,
         "reported-before-commit",
         20_000,

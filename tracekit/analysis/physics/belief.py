@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracekit.analysis.physics.laws import FEW, Breach, Cost
 from tracekit.analysis.physics.lives import judge_lives, judge_numbers, possible_time
-from tracekit.analysis.physics.rows import UNSURE, Rows
+from tracekit.analysis.physics.rows import UNSURE, ExaminedTable
 from tracekit.analysis.physics.times import (
     judge_lanes,
     judge_samples,
@@ -44,12 +44,12 @@ class Belief:
         self._read = read
         self._recorded = recorded
         self._created = created
-        self._examined: dict[str, Rows] = {}
+        self._examined: dict[str, ExaminedTable] = {}
 
     def believe(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the table without the rows that cannot be."""
         rows = self._examine(name)
-        return frame if rows is None or not rows.breaches else rows.believed
+        return frame if rows is None or not rows.breaches else rows.believable
 
     def breaches(self, names: Iterable[str] = JUDGED) -> tuple[Breach, ...]:
         """Return what was found in those of the tables that there are."""
@@ -61,16 +61,18 @@ class Belief:
         if name not in UNSURE:
             return ""
         rows = self._examine(name)
-        own = [] if rows is None else [each for each in rows.breaches if not each.missing]
-        for breach in own:
+        breaches = (
+            [] if rows is None else [breach for breach in rows.breaches if not breach.missing]
+        )
+        for breach in breaches:
             if breach.cost is Cost.NOTHING:
                 return (
                     f"{percent(breach.share)} of the rows of {name} that {breach.witness} tells "
                     f"of cannot be, as each {breach.law.words}."
                 )
-        if rows is None or not own:
+        if rows is None or not breaches:
             return ""
-        share, words = self._share(rows), own[0].law.words
+        share, words = self._share(rows), breaches[0].law.words
         if share <= FEW:
             return ""
         return (
@@ -93,19 +95,19 @@ class Belief:
             _loss_of(breach) for rows in self._examined.values() for breach in rows.breaches
         )
 
-    def _share(self, rows: Rows) -> float:
+    def _share(self, rows: ExaminedTable) -> float:
         """Return which share of a table was left out: of its rows, or of the time of its work."""
-        share = np.count_nonzero(~(rows.kept & rows.ended)) / max(rows.start.size, 1)
-        if rows.table != "gpu_intervals" or not rows.kept.any():
+        share = np.count_nonzero(~(rows.credible & rows.has_end)) / max(rows.start.size, 1)
+        if rows.table != "gpu_intervals" or not rows.credible.any():
             return share
-        length = int(rows.end[rows.kept].max()) - int(rows.start[rows.kept].min())
+        length = int(rows.end[rows.credible].max()) - int(rows.start[rows.credible].min())
         return max(share, self.doubtful / max(length, 1))
 
-    def _examine(self, name: str) -> Rows | None:
+    def _examine(self, name: str) -> ExaminedTable | None:
         if name not in UNSURE:
             return None
         if name in TOGETHER:
-            return self._together.get(name)
+            return self._joint.get(name)
         if name not in self._examined:
             rows = self._rows(name)
             if rows is None:
@@ -118,7 +120,7 @@ class Belief:
         return self._examined[name]
 
     @cached_property
-    def _together(self) -> dict[str, Rows]:
+    def _joint(self) -> dict[str, ExaminedTable]:
         read = {name: self._rows(name) for name in TOGETHER}
         tables = {name: rows for name, rows in read.items() if rows is not None}
         judge_lives(tables, self._created())
@@ -130,16 +132,16 @@ class Belief:
             self._enter(rows)
         return tables
 
-    def _rows(self, name: str) -> Rows | None:
+    def _rows(self, name: str) -> ExaminedTable | None:
         """Read a table and judge its times; None where there are none."""
         frame = self._read(name)
         if frame is None or not {"start", "time"} & set(frame.columns):
             return None
-        rows = Rows.of(name, frame)
+        rows = ExaminedTable.of(name, frame)
         judge_times(rows, self._recorded)
         return rows
 
-    def _enter(self, rows: Rows) -> None:
+    def _enter(self, rows: ExaminedTable) -> None:
         self._examined[rows.table] = rows
         report(_loss_of(breach) for breach in rows.breaches)
 
@@ -152,22 +154,24 @@ def _loss_of(breach: Breach) -> Loss:
 
 def sentence_of(breach: Breach) -> str:
     """Say which rows cannot be, and why."""
-    first = f"the first at {duration(int(breach.start[0]))}"
-    number = f"{count(breach.rows)} {'row' if breach.rows == 1 else 'rows'}"
+    one = breach.rows == 1
+    place = f"the first at {duration(int(breach.start[0]))}"
+    number = f"{count(breach.rows)} {'row' if one else 'rows'}"
     if breach.missing:
-        verb = "is" if breach.rows == 1 else "are"
-        other = "encoders" if breach.table == "gpu_intervals" else "gpu_intervals"
-        empty = ", or had nothing to do" if breach.table == "gpu_intervals" else ""
-        return (
-            f"{breach.table}: {number} {verb} missing{empty}, {first}: {other} has the "
-            f"{'number' if breach.rows == 1 else 'numbers'}."
-        )
-    each, most = ("it", "by") if breach.rows == 1 else ("each", "by up to")
-    most = "" if breach.most is None else f" {most} {duration(breach.most)}"
+        return _of_missing(breach, f"{number} {'is' if one else 'are'} missing", place)
+    subject, by = ("it", "by") if one else ("each", "by up to")
+    excess = "" if breach.worst is None else f" {by} {duration(breach.worst)}"
     return (
-        f"{breach.table}: {number} cannot be, {first}: {each} {breach.law.words}{most}; "
+        f"{breach.table}: {number} cannot be, {place}: {subject} {breach.law.words}{excess}; "
         f"{_COSTS[breach.cost].format(breach.witness)}."
     )
+
+
+def _of_missing(breach: Breach, words: str, place: str) -> str:
+    numbers = "number" if breach.rows == 1 else "numbers"
+    if breach.table == "gpu_intervals":
+        return f"{breach.table}: {words}, or had no work, {place}: encoders has the {numbers}."
+    return f"{breach.table}: {words}, {place}: gpu_intervals has the {numbers}."
 
 
 _COSTS = {

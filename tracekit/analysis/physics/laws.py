@@ -96,7 +96,7 @@ class Breach:
         return self.missing or self.start.size
 
     @property
-    def most(self) -> int | None:
+    def worst(self) -> int | None:
         """By how much the worst of them breaks the law, ns; None where that cannot be said."""
         return int(self.excess.max()) if self.excess.size else None
 

@@ -6,7 +6,14 @@ import numpy as np
 
 from tracekit.analysis.intervals import NEVER, Times
 from tracekit.analysis.physics.laws import FEW, Cost, Flags
-from tracekit.analysis.physics.rows import Ids, Moments, Places, Rows, first_of, times_of
+from tracekit.analysis.physics.rows import (
+    ExaminedTable,
+    Ids,
+    Moments,
+    Places,
+    first_moments,
+    times_of,
+)
 from tracekit.analysis.physics.times import next_starts
 
 LATE = 100_000
@@ -17,7 +24,7 @@ _COMMIT = "CommandBufferSubmission"
 _FRAMES = 20  # numbers: fewer do not show that each command buffer has one
 
 
-def judge_lives(tables: Mapping[str, Rows], created: int | None) -> None:
+def judge_lives(tables: Mapping[str, ExaminedTable], created: int | None) -> None:
     """Hold the tables of command buffers against each other; `created` is the target's, ns."""
     work = tables.get("gpu_intervals")
     commits = _moments_of_commits(tables)
@@ -28,7 +35,7 @@ def judge_lives(tables: Mapping[str, Rows], created: int | None) -> None:
         return
     latency = times_of(work.frame, "start_latency")
     work.accuse("negative-latency", (latency < 0) & (latency != NEVER), excess=-latency)
-    started = first_of(work.buffers, work.start, work.kept)
+    started = first_moments(work.buffers, work.start, work.credible)
     for name in ("commits", "submissions"):
         if name in tables:
             _judge_commits(tables[name], started)
@@ -39,25 +46,25 @@ def judge_lives(tables: Mapping[str, Rows], created: int | None) -> None:
         _judge_work(work, tables["completions"])
 
 
-def possible_time(work: Rows, completions: Rows | None) -> int:
+def possible_time(work: ExaminedTable, completions: ExaminedTable | None) -> int:
     """Return for how long the target's intervals whose end is not believed may have run, ns.
 
     Each ran at most until its command buffer was reported, and until the next on its lane started.
     """
-    own = work.frame["target"].to_numpy(np.bool_) if work.has("target") else work.kept
-    places = np.flatnonzero(own & work.kept & ~work.ended)
+    of_target = work.frame["target"].to_numpy(np.bool_) if work.has("target") else work.credible
+    places = np.flatnonzero(of_target & work.credible & ~work.has_end)
     if not places.size:
         return 0
     start, until = work.start[places], next_starts(work, places)
     if completions is not None:
-        reports = Moments.of(completions.buffers, completions.start, completions.kept)
-        report = reports.at(work.buffers[places])
+        reports = Moments.of(completions.buffers, completions.start, completions.credible)
+        report = reports.look_up(work.buffers[places])
         until = np.where(report > start, np.minimum(until, report), until)
-    until = np.minimum(until, int(work.end[work.kept].max()))
+    until = np.minimum(until, int(work.end[work.credible].max()))
     return int((until - start).sum())
 
 
-def judge_numbers(work: Rows, encoders: Rows) -> None:
+def judge_numbers(work: ExaminedTable, encoders: ExaminedTable) -> None:
     """Find frames of the target that one of the two tables has, and the other does not.
 
     They are claimed where every command buffer has a number of its own, in order, in both tables.
@@ -67,138 +74,144 @@ def judge_numbers(work: Rows, encoders: Rows) -> None:
     numbers = _numbers(work), _numbers(encoders)
     if any(frames.size < _FRAMES for frames, _ in numbers):
         return
-    for rows, (frames, first), (others, _) in (
+    for rows, (frames, heads), (counterparts, _) in (
         (work, *numbers),
         (encoders, *reversed(numbers)),
     ):
-        inside = others[(others > frames[0]) & (others < frames[-1])]
-        absent = np.setdiff1d(inside, frames, assume_unique=True)
-        if 0 < absent.size <= FEW * frames.size:
-            behind = first[np.searchsorted(frames, absent)]
-            rows.miss("missing-number", behind, absent.size, frames.size)
+        candidates = counterparts[(counterparts > frames[0]) & (counterparts < frames[-1])]
+        holes = np.setdiff1d(candidates, frames, assume_unique=True)
+        if 0 < holes.size <= FEW * frames.size:
+            behind = heads[np.searchsorted(frames, holes)]
+            rows.miss("missing-number", behind, holes.size, frames.size)
 
 
-def _numbers(rows: Rows) -> tuple[Times, Places]:
+def _numbers(rows: ExaminedTable) -> tuple[Times, Places]:
     """Return the target's frames in order and the first row of each.
 
     There are none where a frame is not that of one command buffer, or where they do not ascend.
     """
-    none = np.empty(0, np.int64), np.empty(0, np.intp)
+    empty = np.empty(0, np.int64), np.empty(0, np.intp)
     if not rows.has("frame", "target"):
-        return none
+        return empty
     frame = times_of(rows.frame, "frame")
-    own = rows.frame["target"].to_numpy(np.bool_) & (frame != NEVER)
-    places = np.flatnonzero(own)
+    of_target = rows.frame["target"].to_numpy(np.bool_) & (frame != NEVER)
+    places = np.flatnonzero(of_target)
     if (np.diff(rows.start[places]) < 0).any():
         places = places[np.argsort(rows.start[places], kind="stable")]
     frame, buffers = frame[places], rows.buffers[places]
     fresh = frame[1:] != frame[:-1]
     if (frame[1:] < frame[:-1]).any() or (fresh != (buffers[1:] != buffers[:-1])).any():
-        return none
-    first = np.append(np.array([True]), fresh)[: frame.size]
-    return frame[first], places[first]
+        return empty
+    heads = np.append(np.array([True]), fresh)[: frame.size]
+    return frame[heads], places[heads]
 
 
-def _moments_of_commits(tables: Mapping[str, Rows]) -> list[Moments]:
+def _moments_of_commits(tables: Mapping[str, ExaminedTable]) -> list[Moments]:
     """Return when command buffers were committed, by their commits and by their submissions."""
-    found = list[Moments]()
+    moments = list[Moments]()
     if "commits" in tables:
         rows = tables["commits"]
-        found.append(Moments.of(rows.buffers, times_of(rows.frame, "committed"), rows.kept))
+        moments.append(Moments.of(rows.buffers, times_of(rows.frame, "committed"), rows.credible))
     if "submissions" in tables:
         rows = tables["submissions"]
-        found.append(Moments.of(rows.buffers, rows.end, rows.kept & _are_commits(rows)))
-    return found
+        moments.append(Moments.of(rows.buffers, rows.end, rows.credible & _are_commits(rows)))
+    return moments
 
 
-def _are_commits(rows: Rows) -> Flags:
+def _are_commits(rows: ExaminedTable) -> Flags:
     if "event" not in rows.frame:
         return np.ones(rows.start.size, np.bool_)
     return (rows.frame["event"].fillna("") == _COMMIT).to_numpy(np.bool_)
 
 
-def _first(moments: list[Moments], ids: Ids) -> Times:
+def _first_moment(moments: list[Moments], ids: Ids) -> Times:
     """Return the moment of each id, by the first of the tables that has it."""
     times = np.full(ids.size, NEVER)
-    for each in moments:
-        times = np.where(times == NEVER, each.at(ids), times)
+    for source in moments:
+        times = np.where(times == NEVER, source.look_up(ids), times)
     return times
 
 
-def _judge_launch(rows: Rows, created: int) -> None:
+def _judge_launch(rows: ExaminedTable, created: int) -> None:
     if not rows.has("target") or rows.table not in {"gpu_intervals", "encoders", "submissions"}:
         return
-    own = rows.frame["target"].to_numpy(np.bool_)
-    early = own & rows.is_of_the_device & (rows.start < created)
-    asked = int(np.count_nonzero(own))
+    of_target = rows.frame["target"].to_numpy(np.bool_)
+    early = of_target & rows.is_of_the_device & (rows.start < created)
+    population = int(np.count_nonzero(of_target))
     rows.accuse(
-        "before-launch", early, asked=asked, excess=created - rows.start, witness="life_cycles"
+        "before-launch",
+        early,
+        population=population,
+        excess=created - rows.start,
+        witness="life_cycles",
     )
 
 
-def _judge_commits(rows: Rows, started: Moments) -> None:
+def _judge_commits(rows: ExaminedTable, started: Moments) -> None:
     commit = times_of(rows.frame, "committed") if rows.table == "commits" else rows.end
-    usable = rows.kept & (_are_commits(rows) if rows.table == "submissions" else rows.kept)
-    once = Moments.of(rows.buffers, commit, usable)
-    start = started.at(once.ids)
+    usable = rows.credible & (_are_commits(rows) if rows.table == "submissions" else rows.credible)
+    unique = Moments.of(rows.buffers, commit, usable)
+    start = started.look_up(unique.ids)
     late = np.zeros(rows.start.size, np.bool_)
-    late[once.places] = (start != NEVER) & (once.times > start)
+    late[unique.places] = (start != NEVER) & (unique.times > start)
     excess = np.zeros(rows.start.size, np.int64)
-    excess[once.places] = np.where(start == NEVER, 0, once.times - start)
-    asked = int(np.count_nonzero(start != NEVER))
-    rows.accuse("committed-after-start", late, asked=asked, excess=excess, witness="gpu_intervals")
+    excess[unique.places] = np.where(start == NEVER, 0, unique.times - start)
+    population = int(np.count_nonzero(start != NEVER))
+    rows.accuse(
+        "committed-after-start", late, population=population, excess=excess, witness="gpu_intervals"
+    )
 
 
-def _by_latency(work: Rows, latency: Times) -> Moments:
+def _by_latency(work: ExaminedTable, latency: Times) -> Moments:
     """Return when command buffers were committed, by the latency of their first interval."""
-    known = work.kept & (latency != NEVER)
-    return first_of(work.buffers, np.where(known, work.start - latency, NEVER), known)
+    is_known = work.credible & (latency != NEVER)
+    return first_moments(work.buffers, np.where(is_known, work.start - latency, NEVER), is_known)
 
 
-def _judge_encoders(rows: Rows, by_latency: Moments, commits: list[Moments]) -> None:
-    committed = _first([*commits, by_latency], rows.buffers)
-    known = committed != NEVER
-    late = known & (rows.start > committed)
-    asked = int(np.count_nonzero(known))
+def _judge_encoders(rows: ExaminedTable, by_latency: Moments, commits: list[Moments]) -> None:
+    committed = _first_moment([*commits, by_latency], rows.buffers)
+    is_known = committed != NEVER
+    late = is_known & (rows.start > committed)
+    population = int(np.count_nonzero(is_known))
     rows.accuse(
         "encoded-after-commit",
         late,
-        asked=asked,
-        excess=np.where(known, rows.start - committed, 0),
+        population=population,
+        excess=np.where(is_known, rows.start - committed, 0),
         witness="commits",
     )
 
 
-def _judge_reports(rows: Rows, started: Moments, commits: list[Moments]) -> None:
-    reports = Moments.of(rows.buffers, rows.start, rows.kept)
+def _judge_reports(rows: ExaminedTable, started: Moments, commits: list[Moments]) -> None:
+    reports = Moments.of(rows.buffers, rows.start, rows.credible)
     for law, moments, witness in (
-        ("reported-before-commit", _first(commits, reports.ids), "commits"),
-        ("reported-before-start", started.at(reports.ids), "gpu_intervals"),
+        ("reported-before-commit", _first_moment(commits, reports.ids), "commits"),
+        ("reported-before-start", started.look_up(reports.ids), "gpu_intervals"),
     ):
-        known = moments != NEVER
+        is_known = moments != NEVER
         early = np.zeros(rows.start.size, np.bool_)
-        early[reports.places] = known & (reports.times < moments)
+        early[reports.places] = is_known & (reports.times < moments)
         excess = np.zeros(rows.start.size, np.int64)
-        excess[reports.places] = np.where(known, moments - reports.times, 0)
-        asked = int(np.count_nonzero(known))
-        rows.accuse(law, early, asked=asked, excess=excess, witness=witness)
+        excess[reports.places] = np.where(is_known, moments - reports.times, 0)
+        population = int(np.count_nonzero(is_known))
+        rows.accuse(law, early, population=population, excess=excess, witness=witness)
 
 
-def _judge_work(work: Rows, completions: Rows) -> None:
+def _judge_work(work: ExaminedTable, completions: ExaminedTable) -> None:
     """Find intervals that run when their command buffer is reported, and go on for long.
 
     One that starts behind the report is not judged: an id may be used again.
     """
-    reports = Moments.of(completions.buffers, completions.start, completions.kept)
-    report = reports.at(work.buffers)
-    known = work.is_of_the_device & (report > work.start)
-    longer = known & (work.end > np.where(known, report, 0) + LATE)
-    excess = np.where(known, work.end - np.where(known, report, 0), 0)
-    asked = int(np.count_nonzero(known))
+    reports = Moments.of(completions.buffers, completions.start, completions.credible)
+    report = reports.look_up(work.buffers)
+    is_known = work.is_of_the_device & (report > work.start)
+    longer = is_known & (work.end > np.where(is_known, report, 0) + LATE)
+    excess = np.where(is_known, work.end - np.where(is_known, report, 0), 0)
+    population = int(np.count_nonzero(is_known))
     work.accuse(
         "outlasts-report",
         longer,
-        asked=asked,
+        population=population,
         excess=excess,
         witness="completions",
         cost=Cost.LENGTH,

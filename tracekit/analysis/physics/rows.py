@@ -33,29 +33,29 @@ UNSURE = {
 
 
 @dataclass(eq=False)
-class Rows:
+class ExaminedTable:
     """A table whose rows are examined.
 
-    `kept` are those that are believed so far, and `ended` those of them whose length is, too: one
-    whose length is not has none from then on.
+    The `credible` ones are believed so far, and those that have an end with their length: one whose
+    length is not believed has none from then on.
     """
 
     table: str
     frame: pd.DataFrame
     start: Times
     end: Times
-    kept: Flags
-    ended: Flags
+    credible: Flags
+    has_end: Flags
     breaches: list[Breach] = field(default_factory=list[Breach])
 
     @classmethod
-    def of(cls, table: str, frame: pd.DataFrame) -> "Rows":
+    def of(cls, table: str, frame: pd.DataFrame) -> "ExaminedTable":
         """Take a table; a row without a duration has no length."""
         start = times_of(frame, "start" if "start" in frame else "time")
         length = times_of(frame, "duration")
         end = start + np.where(length == NEVER, 0, length)
-        every = np.ones(start.size, np.bool_)
-        return cls(table, frame, start, end, every, every.copy())
+        credible = np.ones(start.size, np.bool_)
+        return cls(table, frame, start, end, credible, credible.copy())
 
     def has(self, *columns: str) -> bool:
         """Tell whether the table has all of the columns."""
@@ -67,10 +67,8 @@ class Rows:
 
         A table comes from one source, and has one clock.
         """
-        first = (
-            "gpu" if "clock" not in self.frame or self.frame.empty else self.frame["clock"].iloc[0]
-        )
-        return np.full(self.start.size, first == "gpu")
+        clocks = self.frame["clock"].iloc[:1].astype(str).tolist() if self.has("clock") else []
+        return np.full(self.start.size, clocks in ([], ["gpu"]))
 
     @cached_property
     def buffers(self) -> Ids:
@@ -82,24 +80,24 @@ class Rows:
         law: str,
         broken: Flags,
         *,
-        asked: int | None = None,
+        population: int | None = None,
         excess: Times | None = None,
         witness: str = "",
         cost: Cost = Cost.ROW,
-        few: bool = True,
+        rare_only: bool = False,
     ) -> None:
         """Leave out what cannot be of rows that break a law; where they are too many, say so.
 
-        `asked` is the number of rows that could have broken it, `witness` the table that
+        `population` is the number of rows that could have broken it, `witness` the table that
         contradicts them: without one, nothing but the row itself is wrong, however often.
-        With `few` unset, a law that many rows break is none.
+        With `rare_only`, a law that many rows break is none.
         """
-        places = np.flatnonzero(broken & self.kept & self.ended)
+        places = np.flatnonzero(broken & self.credible & self.has_end)
         if not places.size:
             return
-        share = places.size / max(asked or self.start.size, places.size)
+        share = places.size / max(population or self.start.size, places.size)
         many = share > FEW
-        if many and not few:
+        if many and rare_only:
             return
         odd = many and witness != "" and places.size > 1
         breach = Breach(
@@ -115,28 +113,28 @@ class Rows:
         )
         self.breaches.append(breach)
         if breach.cost is Cost.ROW:
-            self.kept[places] = False
+            self.credible[places] = False
         if breach.cost is Cost.LENGTH:
-            self.ended[places] = False
+            self.has_end[places] = False
             self.end[places] = self.start[places]
 
     @property
-    def believed(self) -> pd.DataFrame:
+    def believable(self) -> pd.DataFrame:
         """The table without rows and lengths that cannot be; itself where all can."""
         frame = self.frame
-        if not self.ended.all():
-            frame = frame.assign(duration=frame["duration"].mask(~self.ended))
-        return frame if self.kept.all() else frame[self.kept].reset_index(drop=True)
+        if not self.has_end.all():
+            frame = frame.assign(duration=frame["duration"].mask(~self.has_end))
+        return frame if self.credible.all() else frame[self.credible].reset_index(drop=True)
 
-    def miss(self, law: str, behind: Places, count: int, known: int) -> None:
-        """Say that so many rows are missing; `behind` are the rows before which they are."""
+    def miss(self, law: str, followers: Places, count: int, numbered: int) -> None:
+        """Say that so many rows are missing right before the `followers`, beside `numbered`."""
         breach = Breach(
             LAWS[law],
             self.table,
-            self.start[behind],
-            self.start[behind],
+            self.start[followers],
+            self.start[followers],
             UNSURE[self.table],
-            count / (count + known),
+            count / (count + numbered),
             cost=Cost.NOTHING,
             missing=count,
         )
@@ -179,24 +177,24 @@ class Moments:
             ids, places = ids[~again], places[~again]
         return cls(ids, times[places], places)
 
-    def at(self, wanted: Ids) -> Times:
+    def look_up(self, ids: Ids) -> Times:
         """Return the moment of each of the ids, NEVER where it has none."""
-        if not self.ids.size or not wanted.size:
-            return np.full(wanted.size, NEVER)
+        if not self.ids.size or not ids.size:
+            return np.full(ids.size, NEVER)
         # Rows of one command buffer mostly follow one another, and all tables have the same ones.
-        heads = np.flatnonzero(np.append(np.array([True]), wanted[1:] != wanted[:-1]))
-        asked = wanted[heads]
-        if np.array_equal(asked, self.ids):
-            found = self.times
+        heads = np.flatnonzero(np.append(np.array([True]), ids[1:] != ids[:-1]))
+        distinct = ids[heads]
+        if np.array_equal(distinct, self.ids):
+            times = self.times
         else:
-            place = np.minimum(np.searchsorted(self.ids, asked), self.ids.size - 1)
-            found = np.where(self.ids[place] == asked, self.times[place], NEVER)
-        if heads.size == wanted.size:
-            return found
-        return np.repeat(found, np.diff(np.append(heads, wanted.size)))
+            place = np.minimum(np.searchsorted(self.ids, distinct), self.ids.size - 1)
+            times = np.where(self.ids[place] == distinct, self.times[place], NEVER)
+        if heads.size == ids.size:
+            return times
+        return np.repeat(times, np.diff(np.append(heads, ids.size)))
 
 
-def first_of(ids: Ids, times: Times, usable: Flags) -> Moments:
+def first_moments(ids: Ids, times: Times, usable: Flags) -> Moments:
     """Return the first moment of each id."""
     places = np.flatnonzero(usable & (ids != 0))
     ids, times = ids[places], times[places]
@@ -212,12 +210,12 @@ def names_of(frame: pd.DataFrame, columns: Sequence[str], places: Places) -> NDA
     numbers = np.zeros(places.size, np.int64)
     for column in columns:
         if column in frame:
-            codes, distinct = _coded(frame[column].take(places))
+            codes, distinct = _encode(frame[column].take(places))
             numbers = pd.factorize(numbers * (distinct + 1) + codes)[0].astype(np.int64)
     return numbers
 
 
-def _coded(cells: pd.Series) -> tuple[NDArray[np.int64], int]:
+def _encode(cells: pd.Series) -> tuple[NDArray[np.int64], int]:
     """Return a number from 0 for each cell, and how many there are; null is a value, too."""
     if isinstance(cells.dtype, pd.StringDtype):
         texts = pa.array(cells, pa.string(), from_pandas=True).dictionary_encode("encode")

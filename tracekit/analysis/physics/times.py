@@ -4,7 +4,7 @@ import numpy as np
 
 from tracekit.analysis.intervals import FOREVER, NEVER, Times
 from tracekit.analysis.physics.laws import Cost, Flags
-from tracekit.analysis.physics.rows import Places, Rows, names_of, times_of
+from tracekit.analysis.physics.rows import ExaminedTable, Places, names_of, times_of
 
 SLACK = 0.01
 """Of the recording: what a duration that is known to the millisecond, and a buffer that is emptied
@@ -21,16 +21,16 @@ _ONCE = ("gpu_intervals", "submissions", "encoders", "completions", "commits")
 """Tables in which two rows alike are one thing told twice: each names what it is about by an id."""
 
 
-def judge_times(rows: Rows, recorded: int | None) -> None:
+def judge_times(rows: ExaminedTable, recorded: int | None) -> None:
     """Hold the times of a table's rows against each other and the recording's length, ns."""
     device = rows.is_of_the_device
     length = rows.end - rows.start
     cost = Cost.LENGTH if rows.table == "gpu_intervals" else Cost.ROW
     rows.accuse("ends-before-start", length < 0, excess=-length, cost=cost)
     if rows.table == "gpu_intervals":
-        stated = times_of(rows.frame, "duration") == 0
-        rows.accuse("no-length", device & stated, few=False)
-    rows.accuse("before-recording", device & (rows.start < 0), excess=-rows.start, few=False)
+        duration = times_of(rows.frame, "duration") == 0
+        rows.accuse("no-length", device & duration, rare_only=True)
+    rows.accuse("before-recording", device & (rows.start < 0), excess=-rows.start, rare_only=True)
     _judge_zeros(rows, device)
     if recorded is not None:
         _judge_length(rows, device, recorded, cost)
@@ -38,46 +38,46 @@ def judge_times(rows: Rows, recorded: int | None) -> None:
         _judge_repeats(rows)
 
 
-def _judge_zeros(rows: Rows, device: Flags) -> None:
+def _judge_zeros(rows: ExaminedTable, device: Flags) -> None:
     """Find rows at 0: a clock that is read is there once, and a table of states begins there."""
     if rows.table in {"gpu_performance_states", "gpu_states"} or "percentage" in rows.frame:
         return
-    zero = device & (rows.start == 0) & rows.kept
+    zero = device & (rows.start == 0) & rows.credible
     if np.count_nonzero(zero) > 1:
-        rows.accuse("zero-time", zero, few=False)
+        rows.accuse("zero-time", zero, rare_only=True)
 
 
-def _judge_length(rows: Rows, device: Flags, recorded: int, cost: Cost) -> None:
-    last = round(recorded * (1 + SLACK))
-    behind = device & (rows.start > last)
-    rows.accuse("after-recording", behind, excess=rows.start - recorded, few=False)
-    longer = device & (rows.end - rows.start > last)
+def _judge_length(rows: ExaminedTable, device: Flags, recorded: int, cost: Cost) -> None:
+    limit = round(recorded * (1 + SLACK))
+    is_late = device & (rows.start > limit)
+    rows.accuse("after-recording", is_late, excess=rows.start - recorded, rare_only=True)
+    longer = device & (rows.end - rows.start > limit)
     excess = rows.end - rows.start - recorded
-    rows.accuse("longer-than-recording", longer, excess=excess, cost=cost, few=False)
+    rows.accuse("longer-than-recording", longer, excess=excess, cost=cost, rare_only=True)
 
 
-def _judge_repeats(rows: Rows) -> None:
+def _judge_repeats(rows: ExaminedTable) -> None:
     """Find rows that repeat the one before them, in the order of their times."""
     start, end = rows.start, rows.end
-    alike = (start[1:] == start[:-1]) & (end[1:] == end[:-1])
-    before = np.flatnonzero(alike)
-    after = before + 1
+    matches = (start[1:] == start[:-1]) & (end[1:] == end[:-1])
+    leading = np.flatnonzero(matches)
+    trailing = leading + 1
     if (start[1:] < start[:-1]).any():
         order = np.lexsort((end, start))
         start, end = start[order], end[order]
-        alike = (start[1:] == start[:-1]) & (end[1:] == end[:-1])
-        before, after = order[:-1][alike], order[1:][alike]
-    if not before.size:
+        matches = (start[1:] == start[:-1]) & (end[1:] == end[:-1])
+        leading, trailing = order[:-1][matches], order[1:][matches]
+    if not leading.size:
         return
     # Of those few that share their times all cells are compared.
-    pairs = np.unique(np.concatenate((before, after)))
-    named = rows.buffers[pairs] != 0
+    pairs = np.unique(np.concatenate((leading, trailing)))
+    has_id = rows.buffers[pairs] != 0
     repeats = np.zeros(start.size, np.bool_)
-    repeats[pairs] = rows.frame.iloc[pairs].duplicated().to_numpy(np.bool_) & named
+    repeats[pairs] = rows.frame.iloc[pairs].duplicated().to_numpy(np.bool_) & has_id
     rows.accuse("duplicate", repeats)
 
 
-def judge_lanes(rows: Rows) -> None:
+def judge_lanes(rows: ExaminedTable) -> None:
     """Find intervals during which the next one on their lane starts.
 
     A lane is a depth on a channel of a device, for one process. Channels run beside each other,
@@ -88,36 +88,36 @@ def judge_lanes(rows: Rows) -> None:
     """
     if not rows.has("depth", "channel"):
         return
-    usable = rows.kept & rows.is_of_the_device & rows.frame["depth"].notna().to_numpy(np.bool_)
+    usable = rows.credible & rows.is_of_the_device & rows.frame["depth"].notna().to_numpy(np.bool_)
     places = np.flatnonzero(usable)
     start, end = rows.start[places], rows.end[places]
     if (start[1:] < start[:-1]).any():
         order = np.argsort(start, kind="stable")
         places, start, end = places[order], start[order], end[order]
-    before = np.maximum.accumulate(end)
-    shared = np.zeros(places.size, np.bool_)
-    shared[1:] = start[1:] < before[:-1]
-    if not shared.any():
+    latest_end = np.maximum.accumulate(end)
+    overlaps = np.zeros(places.size, np.bool_)
+    overlaps[1:] = start[1:] < latest_end[:-1]
+    if not overlaps.any():
         return
     # Only those count that share time with any other: those that begin in another's time, and
     # those in whose time the next one begins.
-    shared[:-1] |= start[1:] < end[:-1]
-    places, start, end = places[shared], start[shared], end[shared]
+    overlaps[:-1] |= start[1:] < end[:-1]
+    places, start, end = places[overlaps], start[overlaps], end[overlaps]
     lane = names_of(rows.frame, _LANE, places)
     order = np.argsort(lane.astype(np.uint16) if lane.max() < _SHORT else lane, kind="stable")
     places, lane, start, end = places[order], lane[order], start[order], end[order]
     if not ((start[1:] < end[:-1]) & (lane[1:] == lane[:-1])).any():
         return
     broken = np.zeros(rows.start.size, np.bool_)
-    ahead = np.zeros(rows.start.size, np.int64)
-    broken[places], ahead[places] = _covering(lane, start, end)
+    next_start = np.zeros(rows.start.size, np.int64)
+    broken[places], next_start[places] = _covering(lane, start, end)
     rows.accuse(
         "two-at-once",
         broken,
-        excess=rows.end - ahead,
+        excess=rows.end - next_start,
         cost=Cost.LENGTH,
-        few=False,
-        asked=int(np.count_nonzero(usable)),
+        rare_only=True,
+        population=int(np.count_nonzero(usable)),
     )
 
 
@@ -127,85 +127,85 @@ def _covering(lane: Times, start: Times, end: Times) -> tuple[Flags, Times]:
     The rows are ordered by lane and start. Those that cover most go first: what they cover was
     mostly right.
     """
-    left = np.ones(start.size, np.bool_)
+    pending = np.ones(start.size, np.bool_)
     until = end.copy()
     # Lanes are laid out one behind the other, so that one search counts starts in all of them.
     end = np.minimum(end, int(start.max()) + 1)
     offset = lane * (int(start.max()) - int(start.min()) + 2)
-    for least in (3, 2, 1):
-        places = np.flatnonzero(left)
-        at, stop = (start + offset)[places], (end + offset)[places]
-        counts = np.searchsorted(at, stop, side="left") - np.arange(places.size) - 1
-        broken = counts >= least
+    for threshold in (3, 2, 1):
+        places = np.flatnonzero(pending)
+        begin, stop = (start + offset)[places], (end + offset)[places]
+        counts = np.searchsorted(begin, stop, side="left") - np.arange(places.size) - 1
+        broken = counts >= threshold
         following = np.minimum(np.arange(places.size) + 1, places.size - 1)
         until[places[broken]] = start[places[following]][broken]
-        left[places[broken]] = False
-    return ~left, until
+        pending[places[broken]] = False
+    return ~pending, until
 
 
-def next_starts(rows: Rows, places: Places) -> Times:
+def next_starts(rows: ExaminedTable, places: Places) -> Times:
     """Return when the next interval on the lane of each of the rows starts, FOREVER without one."""
-    every = np.flatnonzero(rows.kept)
-    lane = names_of(rows.frame, [name for name in _LANE if name in rows.frame], every)
-    order = np.lexsort((rows.start[every], lane))
-    every, lane = every[order], lane[order]
+    ordered = np.flatnonzero(rows.credible)
+    lane = names_of(rows.frame, [name for name in _LANE if name in rows.frame], ordered)
+    order = np.lexsort((rows.start[ordered], lane))
+    ordered, lane = ordered[order], lane[order]
     following = np.full(rows.start.size, FOREVER)
-    alike = lane[1:] == lane[:-1]
-    following[every[:-1][alike]] = rows.start[every[1:][alike]]
+    same_lane = lane[1:] == lane[:-1]
+    following[ordered[:-1][same_lane]] = rows.start[ordered[1:][same_lane]]
     return following[places]
 
 
-def judge_states(rows: Rows) -> None:
+def judge_states(rows: ExaminedTable) -> None:
     """Find states of a device that share time with the next; of two the longer is left out."""
-    places = np.flatnonzero(rows.kept)
+    places = np.flatnonzero(rows.credible)
     device = names_of(rows.frame, ("device",), places)
     order = np.lexsort((rows.start[places], device))
     places, device = places[order], device[order]
     if places.size < 2:  # noqa: PLR2004  one shares with none
         return
-    first, second = places[:-1], places[1:]
-    shared = (rows.end[first] > rows.start[second] + _ROUNDED) & (device[1:] == device[:-1])
+    leading, trailing = places[:-1], places[1:]
+    overlaps = (rows.end[leading] > rows.start[trailing] + _ROUNDED) & (device[1:] == device[:-1])
     lengths = rows.end - rows.start
-    longer = np.where(lengths[first] >= lengths[second], first, second)[shared]
+    longer = np.where(lengths[leading] >= lengths[trailing], leading, trailing)[overlaps]
     broken = np.zeros(rows.start.size, np.bool_)
     broken[longer] = True
     excess = np.zeros(rows.start.size, np.int64)
-    excess[longer] = (rows.end[first] - rows.start[second])[shared]
-    rows.accuse("two-states-at-once", broken, excess=excess, few=False)
+    excess[longer] = (rows.end[leading] - rows.start[trailing])[overlaps]
+    rows.accuse("two-states-at-once", broken, excess=excess, rare_only=True)
 
 
-def judge_shares(rows: Rows) -> None:
+def judge_shares(rows: ExaminedTable) -> None:
     """Find samples of counters in percent that are none."""
     if not rows.has("percentage", "value"):
         return
     percentage = rows.frame["percentage"].fillna(value=False).to_numpy(np.bool_)
     value = rows.frame["value"].to_numpy(dtype=np.float64, na_value=np.nan)
     outside = percentage & ((value > 100 + _OVER) | (value < 0))
-    asked = int(np.count_nonzero(percentage))
-    rows.accuse("over-100-percent", outside, asked=asked, few=False)
+    population = int(np.count_nonzero(percentage))
+    rows.accuse("over-100-percent", outside, population=population, rare_only=True)
 
 
-def judge_samples(rows: Rows) -> None:
+def judge_samples(rows: ExaminedTable) -> None:
     """Find threads whose samples weigh more than the time in which they were taken."""
     if not rows.has("tid", "weight") or not rows.start.size:
         return
     weight = times_of(rows.frame, "weight")
     thread = names_of(rows.frame, ("pid", "tid"), np.arange(rows.start.size))
-    known = rows.kept & (weight != NEVER) & rows.frame["tid"].notna().to_numpy(np.bool_)
-    places = np.flatnonzero(known)
+    is_weighed = rows.credible & (weight != NEVER) & rows.frame["tid"].notna().to_numpy(np.bool_)
+    places = np.flatnonzero(is_weighed)
     if not places.size:
         return
     thread, weight, time = thread[places], weight[places], rows.start[places]
     number = int(thread.max()) + 1
     sums = np.bincount(thread, weights=weight, minlength=number)
-    first = np.full(number, np.iinfo(np.int64).max)
-    last = np.full(number, np.iinfo(np.int64).min)
-    most = np.zeros(number, np.int64)
-    np.minimum.at(first, thread, time)
-    np.maximum.at(last, thread, time)
-    np.maximum.at(most, thread, weight)
+    begin = np.full(number, np.iinfo(np.int64).max)
+    finish = np.full(number, np.iinfo(np.int64).min)
+    heaviest = np.zeros(number, np.int64)
+    np.minimum.at(begin, thread, time)
+    np.maximum.at(finish, thread, time)
+    np.maximum.at(heaviest, thread, weight)
     # A sample stands for time around it: the first and the last reach beyond both ends.
-    over = sums > _HEAVY * (np.where(last >= first, last - first, 0) + 2 * most)
+    is_heavy = sums > _HEAVY * (np.where(finish >= begin, finish - begin, 0) + 2 * heaviest)
     broken = np.zeros(rows.start.size, np.bool_)
-    broken[places] = over[thread]
+    broken[places] = is_heavy[thread]
     rows.accuse("more-than-wall-time", broken)

@@ -44,7 +44,7 @@ def impossible_rows(impossible: tuple[Breach, ...], *, limit: float = 0.01) -> F
             Fact("law", breach.law.name),
             Fact("broken", breach.law.words),
             Fact("first", int(breach.start[0]), "ns"),
-            Fact("most", breach.most, "ns"),
+            Fact("excess", breach.worst, "ns"),
             Fact("share", breach.share, "ratio"),
             Fact("missing", bool(breach.missing)),
             Fact("witness", breach.witness),
