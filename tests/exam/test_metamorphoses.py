@@ -19,7 +19,7 @@ from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 
-Tables = dict[str, pd.DataFrame]
+Tables = dict[str, Any]
 Change = Callable[[Tables, np.random.Generator], Tables]
 QUICK = ("waits for each", "several buffers", "two threads", "devices in turns")
 CASES = [
@@ -135,7 +135,7 @@ def test_other_processes_on_their_own_channels_change_no_finding(kind: str, seed
 def test_ten_times_slower_is_as_idle_and_as_possible(kind: str, seeds: range) -> None:
     """In a marked phase; limits in ns, such as that of a late start, are not ten times as long."""
     for seed in seeds:
-        tables = played(kind, seed).tables
+        tables: Tables = played(kind, seed).tables
         loop = given(**tables)["loop"]
         phase = {"start": [loop.start], "duration": [loop.length], "name": ["steady"]}
         marked = tables | {"phases": pd.DataFrame(phase)}
@@ -206,7 +206,7 @@ def test_one_row_that_cannot_be_is_named_and_changes_no_share(
 ) -> None:
     """A share may change by what one command buffer of the loop stands for, in both directions."""
     for seed in seeds:
-        tables = played(kind, seed).tables
+        tables: Tables = played(kind, seed).tables
         random = np.random.default_rng(seed)
         sound, odd = given(**tables), given(**DAMAGE[damage](tables, random))
         assert sum(breach.rows for breach in odd["impossible"]) == 1, seed

@@ -7,7 +7,7 @@ import pytest
 
 from analysed import Golden, given
 from tracekit.analysis.inject import Unavailable, inject
-from tracekit.analysis.physics.laws import LAWS, Breach, Cost, Unsure
+from tracekit.analysis.physics.laws import LAWS, Breach, Cost, Stake
 from tracekit.analysis.rules import RULES
 from typed_rows import frame
 
@@ -18,7 +18,7 @@ ONE = Breach(
     "gpu_intervals",
     np.array([357 * MS]),
     np.array([507 * MS]),
-    Unsure.DEVICE,
+    Stake.DEVICE,
     0.001,
     np.array([149 * MS]),
     Cost.LENGTH,
@@ -28,7 +28,7 @@ SEVERAL = Breach(
     "completions",
     np.array([3, 4]) * MS,
     np.array([3, 4]) * MS,
-    Unsure.WAYS,
+    Stake.WAYS,
     0.02,
     np.array([10_000, 20_000]),
 )
@@ -38,7 +38,7 @@ MISSING = Breach(
     "encoders",
     np.array([876 * MS]),
     np.array([876 * MS]),
-    Unsure.ENCODING,
+    Stake.ENCODING,
     0.02,
     cost=Cost.NOTHING,
     missing=16,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracekit.analysis.physics.laws import FEW, Breach, Cost
 from tracekit.analysis.physics.lives import judge_lives, judge_numbers, possible_time
-from tracekit.analysis.physics.rows import UNSURE, ExaminedTable
+from tracekit.analysis.physics.rows import STAKES, ExaminedTable
 from tracekit.analysis.physics.times import (
     judge_lanes,
     judge_samples,
@@ -21,7 +21,7 @@ from tracekit.tables import SCHEMAS, Flaw, Loss, report
 
 TOGETHER = ("gpu_intervals", "completions", "commits", "submissions", "encoders")
 """Tables that are held against each other: who asks for one has all of them read."""
-JUDGED = tuple(name for name in UNSURE if name != "gpu_states")
+JUDGED = tuple(name for name in STAKES if name != "gpu_states")
 """Tables of which findings are made; the states of the device are only drawn."""
 
 
@@ -58,7 +58,7 @@ class Belief:
 
     def doubt(self, name: str) -> str:
         """Say in a sentence why nothing may be made of a table; "" where its rows are believed."""
-        if name not in UNSURE:
+        if name not in STAKES:
             return ""
         rows = self._examine(name)
         breaches = (
@@ -72,12 +72,12 @@ class Belief:
                 )
         if rows is None or not breaches:
             return ""
-        share, words = self._share(rows), breaches[0].law.words
+        share = self._share(rows)
         if share <= FEW:
             return ""
         return (
             f"rows of {name} that cannot be may stand for {percent(share)} of it; the first "
-            f"{words}."
+            f"{breaches[0].law.words}."
         )
 
     @cached_property
@@ -104,7 +104,7 @@ class Belief:
         return max(share, self.doubtful / max(length, 1))
 
     def _examine(self, name: str) -> ExaminedTable | None:
-        if name not in UNSURE:
+        if name not in STAKES:
             return None
         if name in TOGETHER:
             return self._joint.get(name)
@@ -159,8 +159,10 @@ def sentence_of(breach: Breach) -> str:
     number = f"{count(breach.rows)} {'row' if one else 'rows'}"
     if breach.missing:
         return _of_missing(breach, f"{number} {'is' if one else 'are'} missing", place)
-    subject, by = ("it", "by") if one else ("each", "by up to")
-    excess = "" if breach.worst is None else f" {by} {duration(breach.worst)}"
+    subject = "it" if one else "each"
+    excess = ""
+    if breach.worst is not None:
+        excess = f" by {'' if one else 'up to '}{duration(breach.worst)}"
     return (
         f"{breach.table}: {number} cannot be, {place}: {subject} {breach.law.words}{excess}; "
         f"{_COSTS[breach.cost].format(breach.witness)}."

@@ -17,7 +17,7 @@ FEW = 0.05
 tables, or a table and the recording, that do not fit together."""
 
 
-class Unsure(StrEnum):
+class Stake(StrEnum):
     """What becomes unsure by rows that cannot be."""
 
     DEVICE = "device time and idle time"
@@ -83,7 +83,7 @@ class Breach:
     table: str
     start: Times
     end: Times
-    unsure: Unsure
+    stake: Stake
     share: float
     excess: Times = field(default_factory=lambda: np.empty(0, np.int64))
     cost: Cost = Cost.ROW

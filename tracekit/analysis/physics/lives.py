@@ -55,7 +55,8 @@ def possible_time(work: ExaminedTable, completions: ExaminedTable | None) -> int
     places = np.flatnonzero(of_target & work.credible & ~work.has_end)
     if not places.size:
         return 0
-    start, until = work.start[places], next_starts(work, places)
+    start = work.start[places]
+    until = next_starts(work, places)
     if completions is not None:
         reports = Moments.of(completions.buffers, completions.start, completions.credible)
         report = reports.look_up(work.buffers[places])
@@ -98,7 +99,8 @@ def _numbers(rows: ExaminedTable) -> tuple[Times, Places]:
     places = np.flatnonzero(of_target)
     if (np.diff(rows.start[places]) < 0).any():
         places = places[np.argsort(rows.start[places], kind="stable")]
-    frame, buffers = frame[places], rows.buffers[places]
+    frame = frame[places]
+    buffers = rows.buffers[places]
     fresh = frame[1:] != frame[:-1]
     if (frame[1:] < frame[:-1]).any() or (fresh != (buffers[1:] != buffers[:-1])).any():
         return empty

@@ -10,24 +10,24 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import NEVER, Times
-from tracekit.analysis.physics.laws import FEW, LAWS, Breach, Cost, Flags, Unsure
+from tracekit.analysis.physics.laws import FEW, LAWS, Breach, Cost, Flags, Stake
 
 Ids = NDArray[np.uint64]
 Places = NDArray[np.intp]
 
-UNSURE = {
-    "gpu_intervals": Unsure.DEVICE,
-    "completions": Unsure.WAYS,
-    "commits": Unsure.WAYS,
-    "submissions": Unsure.WAYS,
-    "encoders": Unsure.ENCODING,
-    "driver_intervals": Unsure.WAYS,
-    "driver_events": Unsure.WAYS,
-    "compiler_activity": Unsure.ENCODING,
-    "gpu_performance_states": Unsure.STATES,
-    "gpu_states": Unsure.STATES,
-    "gpu_counters": Unsure.COUNTERS,
-    "cpu_profile": Unsure.SAMPLES,
+STAKES = {
+    "gpu_intervals": Stake.DEVICE,
+    "completions": Stake.WAYS,
+    "commits": Stake.WAYS,
+    "submissions": Stake.WAYS,
+    "encoders": Stake.ENCODING,
+    "driver_intervals": Stake.WAYS,
+    "driver_events": Stake.WAYS,
+    "compiler_activity": Stake.ENCODING,
+    "gpu_performance_states": Stake.STATES,
+    "gpu_states": Stake.STATES,
+    "gpu_counters": Stake.COUNTERS,
+    "cpu_profile": Stake.SAMPLES,
 }
 """The tables that are examined, each with what its rows are the measure of."""
 
@@ -105,7 +105,7 @@ class ExaminedTable:
             self.table,
             self.start[places],
             self.end[places],
-            UNSURE[self.table],
+            STAKES[self.table],
             share,
             np.empty(0, np.int64) if excess is None else excess[places],
             Cost.NOTHING if odd else cost,
@@ -133,7 +133,7 @@ class ExaminedTable:
             self.table,
             self.start[followers],
             self.start[followers],
-            UNSURE[self.table],
+            STAKES[self.table],
             count / (count + numbered),
             cost=Cost.NOTHING,
             missing=count,
@@ -167,15 +167,15 @@ class Moments:
     def of(cls, ids: Ids, times: Times, usable: Flags) -> "Moments":
         """Take one moment for each id; id 0 is none, and the moment NEVER is none."""
         places = np.flatnonzero(usable & (ids != 0) & (times != NEVER))
-        ids = ids[places]
-        if (ids[1:] <= ids[:-1]).any():
-            order = np.argsort(ids, kind="stable")
-            ids, places = ids[order], places[order]
-            again = np.zeros(ids.size, np.bool_)
-            again[1:] = ids[1:] == ids[:-1]
+        named = ids[places]
+        if (named[1:] <= named[:-1]).any():
+            places = places[np.argsort(named, kind="stable")]
+            named = ids[places]
+            again = np.zeros(places.size, np.bool_)
+            again[1:] = named[1:] == named[:-1]
             again[:-1] |= again[1:]
-            ids, places = ids[~again], places[~again]
-        return cls(ids, times[places], places)
+            places = places[~again]
+        return cls(ids[places], times[places], places)
 
     def look_up(self, ids: Ids) -> Times:
         """Return the moment of each of the ids, NEVER where it has none."""
@@ -197,12 +197,12 @@ class Moments:
 def first_moments(ids: Ids, times: Times, usable: Flags) -> Moments:
     """Return the first moment of each id."""
     places = np.flatnonzero(usable & (ids != 0))
-    ids, times = ids[places], times[places]
-    if (ids[1:] < ids[:-1]).any() or (times[1:] < times[:-1]).any():
-        order = np.lexsort((times, ids))
-        ids, times, places = ids[order], times[order], places[order]
-    fresh = np.append(np.array([True]), ids[1:] != ids[:-1])[: ids.size]
-    return Moments(ids[fresh], times[fresh], places[fresh])
+    if (np.diff(times[places]) < 0).any() or (ids[places][1:] < ids[places][:-1]).any():
+        places = places[np.lexsort((times[places], ids[places]))]
+    sorted_ids = ids[places]
+    fresh = np.append(np.array([True]), sorted_ids[1:] != sorted_ids[:-1])[: places.size]
+    places = places[fresh]
+    return Moments(ids[places], times[places], places)
 
 
 def names_of(frame: pd.DataFrame, columns: Sequence[str], places: Places) -> NDArray[np.int64]:

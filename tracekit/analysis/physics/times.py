@@ -58,23 +58,24 @@ def _judge_length(rows: ExaminedTable, device: Flags, recorded: int, cost: Cost)
 
 def _judge_repeats(rows: ExaminedTable) -> None:
     """Find rows that repeat the one before them, in the order of their times."""
-    start, end = rows.start, rows.end
-    matches = (start[1:] == start[:-1]) & (end[1:] == end[:-1])
-    leading = np.flatnonzero(matches)
-    trailing = leading + 1
-    if (start[1:] < start[:-1]).any():
-        order = np.lexsort((end, start))
-        start, end = start[order], end[order]
-        matches = (start[1:] == start[:-1]) & (end[1:] == end[:-1])
-        leading, trailing = order[:-1][matches], order[1:][matches]
-    if not leading.size:
+    order = np.arange(rows.start.size)
+    if (rows.start[1:] < rows.start[:-1]).any():
+        order = np.lexsort((rows.end, rows.start))
+    matches = _repeats(rows.start, order) & _repeats(rows.end, order)
+    if not matches.any():
         return
     # Of those few that share their times all cells are compared.
-    pairs = np.unique(np.concatenate((leading, trailing)))
+    pairs = np.unique(np.concatenate((order[:-1][matches], order[1:][matches])))
     has_id = rows.buffers[pairs] != 0
-    repeats = np.zeros(start.size, np.bool_)
+    repeats = np.zeros(rows.start.size, np.bool_)
     repeats[pairs] = rows.frame.iloc[pairs].duplicated().to_numpy(np.bool_) & has_id
     rows.accuse("duplicate", repeats)
+
+
+def _repeats(times: Times, order: Places) -> Flags:
+    """Tell for each row but the first whether its time is that of the one before it."""
+    ordered = times[order]
+    return ordered[1:] == ordered[:-1]
 
 
 def judge_lanes(rows: ExaminedTable) -> None:
@@ -90,22 +91,24 @@ def judge_lanes(rows: ExaminedTable) -> None:
         return
     usable = rows.credible & rows.is_of_the_device & rows.frame["depth"].notna().to_numpy(np.bool_)
     places = np.flatnonzero(usable)
-    start, end = rows.start[places], rows.end[places]
-    if (start[1:] < start[:-1]).any():
-        order = np.argsort(start, kind="stable")
-        places, start, end = places[order], start[order], end[order]
-    latest_end = np.maximum.accumulate(end)
+    if (np.diff(rows.start[places]) < 0).any():
+        places = places[np.argsort(rows.start[places], kind="stable")]
+    start = rows.start[places]
+    end = rows.end[places]
     overlaps = np.zeros(places.size, np.bool_)
-    overlaps[1:] = start[1:] < latest_end[:-1]
+    overlaps[1:] = start[1:] < np.maximum.accumulate(end)[:-1]
     if not overlaps.any():
         return
     # Only those count that share time with any other: those that begin in another's time, and
     # those in whose time the next one begins.
     overlaps[:-1] |= start[1:] < end[:-1]
-    places, start, end = places[overlaps], start[overlaps], end[overlaps]
+    places = places[overlaps]
     lane = names_of(rows.frame, _LANE, places)
     order = np.argsort(lane.astype(np.uint16) if lane.max() < _SHORT else lane, kind="stable")
-    places, lane, start, end = places[order], lane[order], start[order], end[order]
+    places = places[order]
+    lane = lane[order]
+    start = rows.start[places]
+    end = rows.end[places]
     if not ((start[1:] < end[:-1]) & (lane[1:] == lane[:-1])).any():
         return
     broken = np.zeros(rows.start.size, np.bool_)
@@ -134,8 +137,8 @@ def _covering(lane: Times, start: Times, end: Times) -> tuple[Flags, Times]:
     offset = lane * (int(start.max()) - int(start.min()) + 2)
     for threshold in (3, 2, 1):
         places = np.flatnonzero(pending)
-        begin, stop = (start + offset)[places], (end + offset)[places]
-        counts = np.searchsorted(begin, stop, side="left") - np.arange(places.size) - 1
+        begin = (start + offset)[places]
+        counts = np.searchsorted(begin, (end + offset)[places]) - np.arange(places.size) - 1
         broken = counts >= threshold
         following = np.minimum(np.arange(places.size) + 1, places.size - 1)
         until[places[broken]] = start[places[following]][broken]
@@ -148,7 +151,8 @@ def next_starts(rows: ExaminedTable, places: Places) -> Times:
     ordered = np.flatnonzero(rows.credible)
     lane = names_of(rows.frame, [name for name in _LANE if name in rows.frame], ordered)
     order = np.lexsort((rows.start[ordered], lane))
-    ordered, lane = ordered[order], lane[order]
+    ordered = ordered[order]
+    lane = lane[order]
     following = np.full(rows.start.size, FOREVER)
     same_lane = lane[1:] == lane[:-1]
     following[ordered[:-1][same_lane]] = rows.start[ordered[1:][same_lane]]
@@ -160,10 +164,12 @@ def judge_states(rows: ExaminedTable) -> None:
     places = np.flatnonzero(rows.credible)
     device = names_of(rows.frame, ("device",), places)
     order = np.lexsort((rows.start[places], device))
-    places, device = places[order], device[order]
+    places = places[order]
+    device = device[order]
     if places.size < 2:  # noqa: PLR2004  one shares with none
         return
-    leading, trailing = places[:-1], places[1:]
+    leading = places[:-1]
+    trailing = places[1:]
     overlaps = (rows.end[leading] > rows.start[trailing] + _ROUNDED) & (device[1:] == device[:-1])
     lengths = rows.end - rows.start
     longer = np.where(lengths[leading] >= lengths[trailing], leading, trailing)[overlaps]
@@ -195,7 +201,9 @@ def judge_samples(rows: ExaminedTable) -> None:
     places = np.flatnonzero(is_weighed)
     if not places.size:
         return
-    thread, weight, time = thread[places], weight[places], rows.start[places]
+    thread = thread[places]
+    weight = weight[places]
+    time = rows.start[places]
     number = int(thread.max()) + 1
     sums = np.bincount(thread, weights=weight, minlength=number)
     begin = np.full(number, np.iinfo(np.int64).max)

@@ -49,7 +49,7 @@ def impossible_rows(impossible: tuple[Breach, ...], *, limit: float = 0.01) -> F
             Fact("missing", bool(breach.missing)),
             Fact("witness", breach.witness),
             Fact("cost", str(breach.cost)),
-            Fact("unsure", str(breach.unsure)),
+            Fact("unsure", str(breach.stake)),
         )
         yield finding(
             wording="impossible-rows",
