@@ -92,8 +92,8 @@ CASES = {
         "longer-than-recording", "encoders", {"duration": 1 << 62}
     ),
     "a commit of a clock that ran back": Case("before-recording", "commits", {"time": -1}),
-    "an encoder behind the end": Case("after-recording", "encoders", {"start": 203 * MS}),
-    "a report behind the end": Case("after-recording", "completions", {"time": 900 * MS}),
+    "an encoder behind the end": Case("after-recording", "encoders", {"start": 1_300 * MS}),
+    "a report behind the end": Case("after-recording", "completions", {"time": 1_300 * MS}),
     "reports at 0": Case("zero-time", "completions", {"time": 0}, copies=1),
     "a row twice": Case("duplicate", "gpu_intervals", copies=1, cost=Cost.ROW),
     "a report twice": Case("duplicate", "completions", copies=1),
@@ -212,7 +212,7 @@ SOUND = {
     ),
     "an id that is used again": Case("", "gpu_intervals", {"command_buffer": 1_002}),
     "an id that two reports have": Case("", "completions", {"command_buffer": 1_002}),
-    "a row of the end, a little late": Case("", "completions", {"time": 201 * MS}),
+    "a row of the end, a little late": Case("", "completions", {"time": 1_200 * MS}),
     "a counter slightly over 100 %": Case("", "gpu_counters", {}, {"gpu_counters": shares(104)}),
     "a counter that is no share": Case(
         "", "gpu_counters", {}, {"gpu_counters": shares(400, percentage=False)}

@@ -6,9 +6,11 @@ from tracekit.analysis.intervals import FOREVER, NEVER, Times
 from tracekit.analysis.physics.laws import Cost, Flags
 from tracekit.analysis.physics.rows import ExaminedTable, Places, names_of, times_of
 
-SLACK = 0.01
-"""Of the recording: what a duration that is known to the millisecond, and a buffer that is emptied
-at the end, may be off. In real recordings the last device interval ends 0.3 to 45 ms before it."""
+SLACK = 0.1
+"""Of the recording, by which it may have been longer than its table of contents says."""
+_LAG = 1_000_000_000
+"""ns that may go by until all buffers are empty. In real recordings the last device interval ends
+0.3 to 45 ms before the end; a row that is gone wrong lies anywhere, so that little is missed."""
 _OVER = 10.0
 """Percent over 100 that a sampled share may be: readings slightly above 100 occur, as what was
 counted and the time for which it was counted are not read at one moment."""
@@ -48,7 +50,7 @@ def _judge_zeros(rows: ExaminedTable, device: Flags) -> None:
 
 
 def _judge_length(rows: ExaminedTable, device: Flags, recorded: int, cost: Cost) -> None:
-    limit = round(recorded * (1 + SLACK))
+    limit = round(recorded * (1 + SLACK)) + _LAG
     is_late = device & (rows.start > limit)
     rows.accuse("after-recording", is_late, excess=rows.start - recorded, rare_only=True)
     longer = device & (rows.end - rows.start > limit)
