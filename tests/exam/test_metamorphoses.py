@@ -15,6 +15,7 @@ import pytest
 
 from analysed import given
 from schedules.programs import KINDS, Program, program
+from tracekit.analysis.idle.pieces import Party
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
@@ -208,7 +209,9 @@ DAMAGE: dict[str, Change] = {
 def test_one_row_that_cannot_be_is_named_and_changes_no_share(
     damage: str, kind: str, seeds: range
 ) -> None:
-    """A share may change by what one command buffer of the loop stands for, in both directions."""
+    """A share may change by what one command buffer stands for, or become unknown: a pause behind
+    a report that is lost may have been anybody's.
+    """
     for seed in seeds:
         tables = with_a_phase(played(kind, seed).tables)
         random = np.random.default_rng(seed)
@@ -217,4 +220,7 @@ def test_one_row_that_cannot_be_is_named_and_changes_no_share(
         assert sound["impossible"] == ()
         slack = max(0.005, 4 / len(sound["timeline"])) * sound["loop"].length
         assert odd["loop"] == sound["loop"], seed
-        assert odd["parties"] == pytest.approx(sound["parties"], abs=slack), seed
+        gained = {party: time - sound["parties"][party] for party, time in odd["parties"].items()}
+        unknown = gained.pop(Party.UNKNOWN)
+        assert max(gained.values()) <= slack, seed
+        assert min(gained.values()) >= -slack - unknown, seed
