@@ -209,8 +209,9 @@ DAMAGE: dict[str, Change] = {
 def test_one_row_that_cannot_be_is_named_and_changes_no_share(
     damage: str, kind: str, seeds: range
 ) -> None:
-    """A share may change by what one command buffer stands for, or become unknown: a pause behind
-    a report that is lost may have been anybody's.
+    """A share may change by what one command buffer stands for, or become unknown.
+
+    A pause behind a report that is left out may have been the host's or the device's.
     """
     for seed in seeds:
         tables = with_a_phase(played(kind, seed).tables)
