@@ -284,7 +284,7 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
         *("gpu-contended", "Close what else", "async_eval"),
     ),
     "a slow driver": (a_slow_driver, "bubbles", "fewer resources", "mx.async_eval"),
-    "a timeout": (errors, "command-buffer-errors", "ran for too long", "memory left"),
+    "a timeout": (errors, "command-buffer-errors", "less work into one", "memory"),
 }
 
 

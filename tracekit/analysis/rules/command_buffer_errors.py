@@ -1,88 +1,344 @@
 """`command-buffer-errors`: command buffers ended with an error."""
 
+from dataclasses import dataclass
+
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from tracekit.analysis.rule import Findings, Severity, finding, moments
-from tracekit.analysis.scope import Device
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import busy, clip, spans
+from tracekit.analysis.machine import Machine
+from tracekit.analysis.rule import Fact, Findings, Severity, finding, moments
+from tracekit.analysis.scope import UNKNOWN, Targets
 
-_KINDS = {
-    1: "internal error",
-    2: "timeout",
-    3: "page fault",
+_TIMEOUT, _MEMORY, _INTERACTIVITY = 2, 8, 14
+_DISCARDED = {4, 5}  # buffers that were not run, because of an error of another one
+_OF_THE_DRIVER = {5, 6, 14}  # numbers that only the driver has, not Metal
+_METAL = {
+    1: "an internal error",
+    2: "a timeout",
+    3: "a page fault",
     4: "access revoked",
-    7: "not permitted",
+    7: "access not permitted",
     8: "out of memory",
-    9: "invalid resource",
+    9: "an invalid resource",
     10: "memoryless storage too small",
-    11: "device removed",
-    12: "stack overflow",
+    11: "the device removed",
+    12: "a stack overflow",
 }
-"""Names of MTLCommandBufferError. That the trace means these codes was never seen."""
-_ADVICE = {
-    2: (
-        "A command buffer ran for too long, and the system ended it: put less work into one, by "
-        "smaller batches or prefills, or by lower MLX_MAX_OPS_PER_BUFFER and "
-        "MLX_MAX_MB_PER_BUFFER, and look for kernels that never end."
-    ),
-    8: (
-        "The GPU had no memory left for a command buffer: a smaller model, batch or context, a "
-        "lower mx.set_cache_limit, a higher wired limit, and fewer other programs."
-    ),
+"""Names of MTLCommandBufferError."""
+_DRIVER = {
+    2: "a timeout",
+    3: "a hang",
+    4: "ignored for earlier errors",
+    5: "discarded as the victim of another error",
+    6: "work in the background not permitted",
+    8: "out of memory",
+    11: "a page fault",
+    14: "stopped for the display",
 }
-_OTHERS = (
-    "Look at the error that the program gets (MTLCommandBuffer.error), and run it with Metal's "
-    "validation (MTL_DEBUG_LAYER=1, MTL_SHADER_VALIDATION=1)."
+"""Names of the driver's errors (kIOGPUCommandBufferCallbackError…), as programs print them."""
+_EITHER = _METAL | {
+    3: "a page fault or a hang",
+    4: "ignored for earlier errors",
+    11: "a page fault or the device removed",
+}
+"""Which of both a trace has was never seen; they differ in what is named twice here."""
+_HALF = 0.5  # of its time, in which a buffer worked or waited
+_WAITED = (
+    "error-timeout-waiting",
+    (
+        "Find the work it waited for: an event that a CPU thread, another queue or another "
+        "stream signals too late, or work in front of it. Let that finish before you commit a "
+        "command buffer that needs it, and close other programs that use the GPU."
+    ),
 )
+_WORKED = (
+    "error-timeout",
+    (
+        "Put less work into one command buffer: smaller batches, shorter prefill chunks, fewer "
+        "dispatches between commits. Look for kernels that never end."
+    ),
+)
+_NO_MEMORY = (
+    "error-out-of-memory",
+    (
+        "Use less memory at once: a smaller model, batch or context, smaller buffers, a smaller "
+        "cache of free buffers; and close other programs."
+    ),
+)
+_FAULT = (
+    "error-page-fault",
+    (
+        "Run the program with Metal's validation (MTL_DEBUG_LAYER=1, MTL_SHADER_VALIDATION=1), "
+        "which names kernel and buffer. Look for accesses out of bounds, and for resources that "
+        "are freed or not resident while work uses them."
+    ),
+)
+_CASCADE = (
+    "error-cascade",
+    (
+        "Repair the command buffer that failed before: those behind it are refused. Check the "
+        "status of each in its completion handler, and stop submitting after an error."
+    ),
+)
+_OTHER = (
+    "error-other",
+    (
+        "Look at the error that the program gets (MTLCommandBuffer.error), and run it with "
+        "Metal's validation (MTL_DEBUG_LAYER=1, MTL_SHADER_VALIDATION=1)."
+    ),
+)
+_LEVERS = {
+    **dict.fromkeys((3, 9, 11, 12), _FAULT),
+    **dict.fromkeys(_DISCARDED, _CASCADE),
+    _MEMORY: _NO_MEMORY,
+    _INTERACTIVITY: _WORKED,
+}
+"""The lever of each code, and what to do; of timeouts it depends on how the buffer went."""
 
 
 def command_buffer_errors(
-    command_buffer_errors: pd.DataFrame, device: Device, submissions: pd.DataFrame | None
+    command_buffer_errors: pd.DataFrame,
+    targets: Targets,
+    gpu_intervals: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
+    commits: pd.DataFrame | None,
+    allocated_sizes: pd.DataFrame | None,
+    machine: Machine,
 ) -> Findings:
     """Command buffers ended with an error.
 
     What it looks for:
         Rows of errors of command buffers that the target committed or that ran for it, but those
         of code 0, which stands for no error. The table names no process: an error of a command
-        buffer that belongs to nobody known counts too. Codes are read as those of
-        MTLCommandBufferError; no recording with rows was ever seen that would confirm it.
+        buffer that belongs to nobody known counts too. The first in time is taken for the cause,
+        and buffers that the system then discarded for its consequences. A timeout is told apart
+        by the device's time for that buffer: it worked, or it waited for more than half of the
+        time since its commit. Codes are read as those of MTLCommandBufferError or of the driver;
+        no recording with rows was ever seen that would tell which.
 
     Why it matters:
         What such a command buffer computed is not there, and what was measured of it means nothing.
 
     What to do:
-        Timeouts: less work in a command buffer. Out of memory: smaller models, batches, contexts.
+        Look at the first error: a timeout that waited needs what it waits for earlier, one that
+        worked needs less work in a command buffer, one out of memory needs less memory at once.
 
     When it abstains:
         When errors of command buffers (metal-command-buffer-error) were not recorded, and when the
         target is not known.
     """
+    if not targets:
+        raise Unavailable(UNKNOWN)
     errors = command_buffer_errors[command_buffer_errors["error"].fillna(-1) != 0]
-    known, ours = (
-        set(frame["command_buffer"].dropna()) for frame in (device.intervals, device.own)
-    )
-    if submissions is not None:
-        known |= set(submissions["command_buffer"].dropna())
-        ours |= set(submissions.loc[submissions["target"], "command_buffer"].dropna())
-    mine = errors[errors["command_buffer"].isin(ours) | ~errors["command_buffer"].isin(known)]
+    if errors.empty:
+        return
+    errors = errors.assign(code=errors["error"].fillna(-1).astype(int))
+    errors["discarded"] = errors["code"].isin(_DISCARDED)
+    # Of one moment, a buffer that was discarded is not the cause.
+    errors = errors.sort_values(["time", "discarded"], kind="stable")
+    owners = _owners(errors["command_buffer"], gpu_intervals, submissions, commits)
+    ours = [pd.isna(id_) or not owners.get(int(id_)) for id_ in errors["command_buffer"]]
+    mine, theirs = errors[ours], errors[~np.array(ours)]
     if mine.empty:
         return
-    codes = mine["error"].fillna(-1).astype(int)
-    counts = codes.value_counts(sort=True)
-    words = ", ".join(
-        f"{_name(code)} {number:,} times"
-        for code, number in zip(counts.index.astype(int), counts, strict=True)
-    )
-    said = [advice for code, advice in _ADVICE.items() if (codes == code).any()]
+    code, time = int(mine["code"].iloc[0]), int(mine["time"].iloc[0])
+    buffer = mine["command_buffer"].iloc[0]
+    names = _DRIVER if set(mine["code"]) & _OF_THE_DRIVER else _EITHER
+    course = _course(buffer, time, gpu_intervals, submissions, commits)
+    lever, advice = _lever(code, course)
+    later = mine.iloc[1:]
+    before = theirs[(theirs["time"] <= time) & ~theirs["discarded"]]
     yield finding(
+        wording="command-buffer-errors",
+        facts=(
+            Fact("errors", len(mine)),
+            Fact("code", None if code < 0 else code),
+            Fact("name", names.get(code, "an unknown error")),
+            Fact("time", time, "ns"),
+            Fact("command_buffer", None if pd.isna(buffer) else int(buffer)),
+            *course.facts(),
+            *_memory(code, time, allocated_sizes, machine),
+            Fact("discarded", bool(code in _DISCARDED)),
+            Fact("culprit", str(owners[before["command_buffer"].iloc[-1]]) if len(before) else ""),
+            Fact("discarded_later", int(later["discarded"].sum())),
+            Fact("others_later", _listed(later.loc[~later["discarded"], "code"], names)),
+        ),
+        lever=lever,
+        advice=advice,
+        evidence=moments("command_buffer_errors", mine["time"], _notes(mine["code"], names)),
         severity=Severity.ERROR,
-        message=f"{len(mine):,} command buffers ended with an error: {words}. "
-        "Codes are read as those of MTLCommandBufferError.",
-        advice=" ".join(said) or _OTHERS,
-        evidence=moments("command_buffer_errors", mine["time"], map(_name, codes)),
     )
 
 
-def _name(code: int) -> str:
+def _owners(buffers: pd.Series, *tables: pd.DataFrame | None) -> dict[int, str]:
+    """Return the process of each command buffer that tables know; "" stands for the target."""
+    owners: dict[int, str] = {}
+    for table in tables:
+        if table is None or "command_buffer" not in table:
+            continue
+        known = table[table["command_buffer"].isin(buffers.dropna())]
+        names = pd.Series("another process", known.index)
+        if "process" in known:
+            names = known["process"].astype("string").fillna("another process")
+        own = known["target"].fillna(value=False).astype(bool)
+        pairs = zip(known["command_buffer"].astype(int), names.mask(own, ""), strict=True)
+        owners |= {buffer: name for buffer, name in pairs if owners.get(buffer) != ""}
+    return owners
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a command buffer went from its commit, or its start, to its error; ns, None: not known.
+
+    `began` tells whether it had work on the device, `ran` for how long, and `queued` for how long
+    other work of the target ran before its start, in whose turn it was. In all of its time other
+    processes used the device for `others`, other work of the target for `own`, and nothing did
+    for `idle`.
+    """
+
+    began: bool | None = None
+    lasted: int | None = None
+    ran: int | None = None
+    queued: int = 0
+    others: int | None = None
+    own: int | None = None
+    idle: int | None = None
+
+    @property
+    def worked(self) -> bool | None:
+        """Whether it worked for half of its time or more, its turn behind own work left out."""
+        if not self.began:
+            return self.began
+        if self.ran is None or self.lasted is None:
+            return None
+        return self.ran >= _HALF * (self.lasted - self.queued)
+
+    @property
+    def waited(self) -> int | None:
+        """How long it had no work on the device."""
+        return None if self.lasted is None or self.ran is None else self.lasted - self.ran
+
+    @property
+    def blocker(self) -> str:
+        """What the device did for most of the time in which the buffer waited; "" if not known."""
+        known = {"others": self.others, "own": self.own, "idle": self.idle}
+        times = {name: time for name, time in known.items() if time is not None}
+        if not self.waited or not times:
+            return ""
+        most = max(times, key=lambda name: times[name])
+        return most if times[most] >= _HALF * self.waited else ""
+
+    def facts(self) -> tuple[Fact, ...]:
+        """Return all of it as facts."""
+        return (
+            Fact("began", self.began),
+            Fact("worked", self.worked),
+            Fact("lasted", self.lasted, "ns"),
+            Fact("waited", self.waited, "ns"),
+            Fact("ran", self.ran, "ns"),
+            Fact("blocker", self.blocker),
+            Fact("others_ran", self.others, "ns"),
+            Fact("own_ran", self.own, "ns"),
+            Fact("device_idle", self.idle, "ns"),
+        )
+
+
+def _course(
+    buffer: object,
+    time: int,
+    intervals: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
+    commits: pd.DataFrame | None,
+) -> Course:
+    if pd.isna(buffer):  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return Course()
+    commit = _commit(buffer, submissions, commits)
+    if intervals is None or intervals["command_buffer"].isna().all():
+        return Course(lasted=None if commit is None else time - commit)
+    of_it = (intervals["command_buffer"] == buffer).fillna(value=False).to_numpy(bool)
+    starts, ends = spans(intervals[of_it])
+    if commit is None and starts.size:
+        latency = intervals[of_it]["start_latency"].iloc[0] if "start_latency" in intervals else 0
+        commit = int(starts.min()) - (0 if pd.isna(latency) else int(latency))
+    if commit is None or commit >= time:
+        return Course(began=bool(starts.size))
+    first = int(starts.min()) if starts.size else time
+    ran = busy(*clip(starts, ends, commit, time))
+
+    own = intervals["target"].fillna(value=False).to_numpy(bool)
+
+    def used(chosen: NDArray[np.bool_], until: int = time) -> int:
+        return busy(*clip(*spans(intervals[chosen]), commit, until))
+
+    return Course(
+        began=bool(starts.size),
+        lasted=time - commit,
+        ran=ran,
+        queued=used(own & ~of_it, first),
+        others=used(~own),
+        own=used(own & ~of_it),
+        idle=time - commit - used(np.ones(len(intervals), bool)),
+    )
+
+
+def _commit(
+    buffer: object, submissions: pd.DataFrame | None, commits: pd.DataFrame | None
+) -> int | None:
+    """Return when the buffer was committed, by its row, else by the end of its submission."""
+    if commits is not None:
+        own = commits[commits["command_buffer"] == buffer]
+        for column in ("committed", "time"):
+            if column in own and own[column].notna().any():
+                return int(own[column].dropna().iloc[-1])
+    if submissions is not None:
+        own = submissions[submissions["command_buffer"] == buffer].dropna(subset=["duration"])
+        if len(own):
+            return int((own["start"] + own["duration"]).max())
+    return None
+
+
+def _lever(code: int, course: Course) -> tuple[str, str]:
+    """Return the lever of the first error, and the advice on it."""
+    if code == _TIMEOUT and course.worked is not None:
+        return _WORKED if course.worked else _WAITED
+    return _LEVERS.get(code, _OTHER)
+
+
+def _memory(
+    code: int, time: int, allocated_sizes: pd.DataFrame | None, machine: Machine
+) -> tuple[Fact, ...]:
+    """Return the memory that the target had when it ran out of it, and what the machine has."""
+    level = whole = None
+    if code == _MEMORY and allocated_sizes is not None:
+        own = allocated_sizes[allocated_sizes["target"].fillna(value=False).astype(bool)]
+        own = own[own["start"] <= time].dropna(subset=["size"]).sort_values("start", kind="stable")
+        level = int(own["size"].iloc[-1]) if len(own) else None
+    if level is not None:
+        memory = machine.get("memory")
+        whole = int(memory) if memory else None
+    return (
+        Fact("level", level, "bytes"),
+        Fact("memory", whole, "bytes"),
+        Fact("level_share", level / whole if level is not None and whole else None, "ratio"),
+    )
+
+
+def _listed(codes: pd.Series, names: dict[int, str]) -> str:
+    counts = codes.value_counts(sort=True)
+    pairs = zip(counts.index.astype(int), counts, strict=True)
+    return ", ".join(
+        _named(code, names) + (f" {number:,} times" if number > 1 else "") for code, number in pairs
+    )
+
+
+def _notes(codes: pd.Series, names: dict[int, str]) -> list[str]:
+    return [_named(int(code), names) for code in codes]
+
+
+def _named(code: int, names: dict[int, str]) -> str:
     if code < 0:
         return "an error without a code"
-    return f"{_KINDS.get(code, 'unknown')} (code {code})"
+    return f"{names.get(code, 'an unknown error')} (code {code})"

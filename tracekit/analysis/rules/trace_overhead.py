@@ -37,4 +37,4 @@ def trace_overhead(provenance: Provenance, *, limit: float = 0.05) -> Findings:
     if ratio <= limit or (spread is not None and ratio - spread <= 0):
         return
     facts = (Fact("ratio", ratio, "ratio"), Fact("spread", spread, "ratio"))
-    yield finding(wording="trace-overhead", facts=facts, advice=_ADVICE)
+    yield finding(wording="trace-overhead", facts=facts, lever="trace-overhead", advice=_ADVICE)
