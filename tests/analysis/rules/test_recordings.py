@@ -125,10 +125,11 @@ WORK = intervals([(0, 5), (10, 5)], others=[(20, 5)]).assign(
 )
 
 
-def erred(*rows: tuple[int, int, int], **tables: pd.DataFrame) -> list[Finding]:
+def erred(*rows: tuple[int, int, int], **tables: Any) -> list[Finding]:
     made = pd.DataFrame(rows, columns=["time", "command_buffer", "error"])
     made = made.astype({"command_buffer": "UInt64", "error": "Int64"})
-    return judged("command-buffer-errors", gpu_intervals=WORK, command_buffer_errors=made, **tables)
+    known = {"gpu_intervals": WORK, "command_buffer_errors": made}
+    return judged("command-buffer-errors", **{**known, **tables})
 
 
 def test_errors_of_the_target_are_counted_by_kind(golden: Golden) -> None:
@@ -139,6 +140,82 @@ def test_errors_of_the_target_are_counted_by_kind(golden: Golden) -> None:
     assert not erred()
     with pytest.raises(Unavailable, match="metal-command-buffer-error"):
         judged("command-buffer-errors", gpu_intervals=WORK)
+
+
+def facts_of(errors: list[tuple[int, int, int]], *names: str, **tables: Any) -> list[Any]:
+    [found] = erred(*errors, **tables)
+    return [found.lever, *(found.fact(name) for name in names)]
+
+
+def committed(*rows: tuple[int, int]) -> pd.DataFrame:
+    """Make `submissions` of (command buffer, commit) of the target."""
+    return table("command_buffer start", *rows, unit=1, duration=0, target=True)
+
+
+def test_a_timeout_worked_or_waited() -> None:
+    course = "began", "worked", "ran", "waited", "blocker"
+    for error, commit, expected in (
+        ((15, 2, 2), 10, ["error-timeout", True, True, 5, 0, ""]),
+        ((16, 2, 2), 4, ["error-timeout-waiting", True, False, 5, 7, "idle"]),
+        ((15, 2, 2), 0, ["error-timeout", True, True, 5, 10, "own"]),  # its turn comes after 1
+        ((28, 9, 2), 18, ["error-timeout-waiting", False, False, 0, 10, "others"]),
+        ((16, 9, 2), 0, ["error-timeout-waiting", False, False, 0, 16, "own"]),
+        ((16, 9, 2), None, ["error-timeout-waiting", False, False, None, None, ""]),
+    ):
+        sent = committed() if commit is None else committed((error[1], commit))
+        assert facts_of([error], *course, submissions=sent) == expected, (error, commit)
+
+
+def test_without_the_device_s_times_a_timeout_is_neither() -> None:
+    ids = [None] * 3, [1] * 3  # some traces number all command buffers alike
+    numbered = [WORK.assign(command_buffer=pd.array(each, dtype="UInt64")) for each in ids]
+    for work in (*numbered, None):
+        found = facts_of([(28, 9, 2)], "began", "worked", gpu_intervals=work)
+        assert found == ["error-other", None, None]
+
+
+def test_the_first_error_is_the_cause() -> None:
+    for errors, expected in (
+        ([(9, 9, 8), (7, 8, 2)], ["error-timeout-waiting", 2, 0, "1 with too little memory"]),
+        ([(7, 8, 4), (7, 9, 8)], ["error-out-of-memory", 8, 1, ""]),  # of one moment
+        ([(7, 8, 4), (9, 9, 8)], ["error-cascade", 4, 0, "1 with too little memory"]),
+        ([(7, 8, 9), (9, 9, 4), (9, 7, 4)], ["error-page-fault", 9, 2, ""]),
+        ([(7, 8, 14)], ["error-timeout", 14, 0, ""]),
+    ):
+        found = facts_of(errors, "code", "discarded_later", "others_later")
+        assert found == expected, errors
+
+
+def test_an_error_of_another_process_is_named_where_it_was_the_first() -> None:
+    for errors, culprit in (
+        ([(5, 3, 3), (7, 9, 5)], "WindowServer"),
+        ([(8, 3, 3), (7, 9, 5)], ""),  # it came later
+        ([(5, 3, 4), (7, 9, 5)], ""),  # it was no cause either
+    ):
+        assert facts_of(errors, "culprit") == ["error-cascade", culprit], errors
+
+
+def test_numbers_that_the_driver_and_metal_read_differently_are_named_twice() -> None:
+    for errors, expected in (
+        ([(7, 9, 3)], ["error-page-fault", "a page fault or a hang"]),
+        ([(7, 9, 3), (8, 8, 5)], ["error-page-fault", "a hang"]),
+        ([(7, 9, 11)], ["error-page-fault", "a page fault or the device removed"]),
+        ([(7, 9, 11), (8, 8, 14)], ["error-page-fault", "a page fault"]),
+        ([(7, 9, 9)], ["error-page-fault", "an invalid resource"]),
+        ([(7, 9, 9), (8, 8, 5)], ["error-other", "an unknown error"]),
+    ):
+        assert facts_of(errors, "name") == expected, errors
+
+
+def test_memory_is_compared_with_the_machine_s() -> None:
+    sizes = table("start size target", (0, 5 << 30, True), (3, 12 << 30, True), (5, 1, False))
+    mac = Provenance(machine={"memory": 16 << 30})
+    for time, level, share in ((6_000_000, 12 << 30, 0.75), (2_000_000, 5 << 30, 0.3125)):
+        found = facts_of(
+            [(time, 9, 8)], "level", "level_share", allocated_sizes=sizes, provenance=mac
+        )
+        assert found == ["error-out-of-memory", level, share], time
+    assert facts_of([(7, 9, 8)], "level", "memory") == ["error-out-of-memory", None, None]
 
 
 def overhead(of: Overhead | None, **limits: float) -> list[Finding]:

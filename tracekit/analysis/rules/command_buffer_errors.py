@@ -1,6 +1,7 @@
 """`command-buffer-errors`: command buffers ended with an error."""
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ _METAL = {
     3: "a page fault",
     4: "access revoked",
     7: "access not permitted",
-    8: "out of memory",
+    8: "too little memory",
     9: "an invalid resource",
     10: "memoryless storage too small",
     11: "the device removed",
@@ -34,7 +35,7 @@ _DRIVER = {
     4: "ignored for earlier errors",
     5: "discarded as the victim of another error",
     6: "work in the background not permitted",
-    8: "out of memory",
+    8: "too little memory",
     11: "a page fault",
     14: "stopped for the display",
 }
@@ -148,7 +149,7 @@ def command_buffer_errors(
     buffer = mine["command_buffer"].iloc[0]
     names = _DRIVER if set(mine["code"]) & _OF_THE_DRIVER else _EITHER
     course = _course(buffer, time, gpu_intervals, submissions, commits)
-    lever, advice = _lever(code, course)
+    lever, advice = _lever(code, course, names)
     later = mine.iloc[1:]
     before = theirs[(theirs["time"] <= time) & ~theirs["discarded"]]
     yield finding(
@@ -256,7 +257,7 @@ def _course(
     if pd.isna(buffer):  # pyright: ignore[reportArgumentType, reportCallIssue]
         return Course()
     commit = _commit(buffer, submissions, commits)
-    if intervals is None or intervals["command_buffer"].isna().all():
+    if not _distinguishes(intervals):
         return Course(lasted=None if commit is None else time - commit)
     of_it = (intervals["command_buffer"] == buffer).fillna(value=False).to_numpy(bool)
     starts, ends = spans(intervals[of_it])
@@ -284,6 +285,14 @@ def _course(
     )
 
 
+def _distinguishes(intervals: pd.DataFrame | None) -> TypeGuard[pd.DataFrame]:
+    """Tell whether the device's work is known by command buffer; some traces number all alike."""
+    if intervals is None:
+        return False
+    ids = intervals["command_buffer"].dropna()
+    return len(ids) == 1 or bool((ids != ids.iloc[:1].max()).any())
+
+
 def _commit(
     buffer: object, submissions: pd.DataFrame | None, commits: pd.DataFrame | None
 ) -> int | None:
@@ -300,11 +309,11 @@ def _commit(
     return None
 
 
-def _lever(code: int, course: Course) -> tuple[str, str]:
+def _lever(code: int, course: Course, names: dict[int, str]) -> tuple[str, str]:
     """Return the lever of the first error, and the advice on it."""
     if code == _TIMEOUT and course.worked is not None:
         return _WORKED if course.worked else _WAITED
-    return _LEVERS.get(code, _OTHER)
+    return _LEVERS.get(code, _OTHER) if code in names else _OTHER
 
 
 def _memory(
@@ -327,11 +336,9 @@ def _memory(
 
 
 def _listed(codes: pd.Series, names: dict[int, str]) -> str:
-    counts = codes.value_counts(sort=True)
-    pairs = zip(counts.index.astype(int), counts, strict=True)
-    return ", ".join(
-        _named(code, names) + (f" {number:,} times" if number > 1 else "") for code, number in pairs
-    )
+    listed = [names.get(int(code), "an unknown error") for code in codes]
+    counts = pd.Series(listed, dtype=object).value_counts(sort=True)
+    return ", ".join(f"{number:,} with {name}" for name, number in counts.items())
 
 
 def _notes(codes: pd.Series, names: dict[int, str]) -> list[str]:
