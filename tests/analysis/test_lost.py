@@ -26,6 +26,7 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Check, Measurement, Status
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
+from tracekit.analysis.wording import ShownFact
 from tracekit.base.recording import Recording
 from tracekit.record.host.exports import EVENTS, source_of, write_rows
 from tracekit.tables.schemas import SCHEMAS
@@ -225,10 +226,15 @@ def check_metrics(
 
 
 def statements(findings: list[Finding]) -> set[object]:
-    """Return the facts that are known, and sentences of findings that have none."""
+    """Return the facts that are known, as they are shown, and sentences without facts."""
     without = [one for one in findings if not one.wording]
     return {
-        *((fact.name, fact.value) for one in findings for fact in one.facts if fact.value),
+        *(
+            (fact.name, str(ShownFact(fact)))
+            for one in findings
+            for fact in one.facts
+            if fact.value
+        ),
         *(part for one in without for part in re.split(r"(?<=[.:]) ", one.message)),
     }
 

@@ -199,7 +199,7 @@ WAITS, LESS = "commit it only when that is done", "less work into one"
         pytest.param(
             anothers_error,
             ["1 command buffer failed.", "It was not run (code 5)", "an earlier error of rival"],
-            "Repair the first command buffer that failed", [LESS, "timed out", "waited"], id="another's error",
+            "Repair the first command buffer", [LESS, "timed out", "waited"], id="another's error",
         ),
     ],
 )  # fmt: skip

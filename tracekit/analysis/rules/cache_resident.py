@@ -4,12 +4,6 @@ from tracekit.analysis.metrics.roofline import Roof
 from tracekit.analysis.rule import Fact, Findings, Severity, finding, longest
 from tracekit.analysis.scope import Device
 
-_ADVICE = (
-    "Make the working set as large as in use: all layers with their weights, longer contexts, "
-    "data of its own for each sequence. If it is as large already, the workload's account of "
-    "bytes counts too many."
-)
-
 
 def cache_resident(
     gpu: Device,
@@ -50,7 +44,6 @@ def cache_resident(
                 Fact("chip", found.chip.name),
             ),
             lever="cache-resident",
-            advice=_ADVICE,
             evidence=evidence,
         )
     elif found.per_step <= smallest_cache and rate > fast * found.bandwidth:
@@ -62,6 +55,5 @@ def cache_resident(
                 Fact("share", rate / found.bandwidth, "ratio"),
             ),
             lever="cache-resident",
-            advice=_ADVICE,
             evidence=evidence,
         )

@@ -6,11 +6,6 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Fact, Findings, Severity, finding
 from tracekit.analysis.scope import UNKNOWN, Targets, named, owners
 
-_ADVICE = (
-    "Check that the recorded process is the one that submits the work (a shell or a launcher is "
-    "not) and that it ran while the recorder was on; record again, or judge one of the "
-    "processes named by `tracekit import --target PID|NAME`."
-)
 _NAMED = 4
 
 
@@ -40,7 +35,6 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
                 Fact("others", _owners_of_most(gpu_intervals)),
             ),
             lever="capture-empty",
-            advice=_ADVICE,
         )
 
 

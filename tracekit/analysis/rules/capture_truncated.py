@@ -11,19 +11,7 @@ from tracekit.analysis.scope import own_rows, steady_steps
 from tracekit.base import Provenance
 from tracekit.tables import Flaw
 
-_AGAIN = (
-    "Record again with room for the whole steady phase: a longer --time-limit or fewer steps, "
-    "enough free disk, and nothing that stops the program early."
-)
-_EXPORT_AGAIN = (
-    "Export again, with enough free disk, and let the export come to its end. Where the bundle "
-    "itself is damaged, record again: rows before the damage count, the rest is missing."
-)
-_IMPORT_AGAIN = (
-    "Import the recording again, with enough free disk, and let the import come to its end."
-)
 _LEVERS = {"import": "export-damaged", "export": "export-damaged"}
-_ADVICE_BY_STAGE = {"import": _IMPORT_AGAIN, "export": _EXPORT_AGAIN}
 
 
 def capture_truncated(
@@ -68,7 +56,6 @@ def capture_truncated(
             finding(
                 wording="capture-truncated-never-steady",
                 lever="capture-truncated",
-                advice=_AGAIN,
                 severity=Severity.ERROR,
             )
         )
@@ -94,7 +81,6 @@ def _unfinished(provenance: Provenance) -> Findings:
                 Fact("reason", stage.message.rstrip(".")),
             ),
             lever=_LEVERS.get(name, "capture-truncated"),
-            advice=_ADVICE_BY_STAGE.get(name, _AGAIN),
             severity=Severity.WARNING if stopped else Severity.ERROR,
         )
 
@@ -109,7 +95,6 @@ def _damaged(losses: pd.DataFrame) -> Findings:
                 Fact("texts", " ".join(f"{text.rstrip('.')}." for text in texts)),
             ),
             lever="export-damaged",
-            advice=_EXPORT_AGAIN,
             severity=Severity.ERROR,
         )
 
@@ -143,7 +128,6 @@ def _uncovered(own: pd.DataFrame, window: Window, margin: int, provenance: Prove
                     Fact("end_reason", provenance.end_reason.rstrip(".")),
                 ),
                 lever="capture-truncated",
-                advice=_AGAIN,
                 evidence=(Evidence("gpu_intervals", start, end, "not recorded"),),
                 severity=Severity.ERROR,
             )

@@ -47,57 +47,13 @@ _EITHER = _METAL | {
 }
 """Which of both a trace has was never seen; they differ in what is named twice here."""
 _HALF = 0.5  # of its time, in which a buffer worked or waited
-_WAITED = (
-    "error-timeout-waiting",
-    (
-        "Find the work it waited for: an event that a CPU thread, another queue or another "
-        "stream signals too late, or work in front of it. Let that finish before you commit a "
-        "command buffer that needs it, and close other programs that use the GPU."
-    ),
-)
-_WORKED = (
-    "error-timeout",
-    (
-        "Put less work into one command buffer: smaller batches, shorter prefill chunks, fewer "
-        "dispatches between commits. Look for kernels that never end."
-    ),
-)
-_NO_MEMORY = (
-    "error-out-of-memory",
-    (
-        "Use less memory at once: a smaller model, batch or context, smaller buffers, a smaller "
-        "cache of free buffers; and close other programs."
-    ),
-)
-_FAULT = (
-    "error-page-fault",
-    (
-        "Run the program with Metal's validation (MTL_DEBUG_LAYER=1, MTL_SHADER_VALIDATION=1), "
-        "which names kernel and buffer. Look for accesses out of bounds, and for resources that "
-        "are freed or not resident while work uses them."
-    ),
-)
-_CASCADE = (
-    "error-cascade",
-    (
-        "Repair the command buffer that failed before: those behind it are refused. Check the "
-        "status of each in its completion handler, and stop submitting after an error."
-    ),
-)
-_OTHER = (
-    "error-other",
-    (
-        "Look at the error that the program gets (MTLCommandBuffer.error), and run it with "
-        "Metal's validation (MTL_DEBUG_LAYER=1, MTL_SHADER_VALIDATION=1)."
-    ),
-)
 _LEVERS = {
-    **dict.fromkeys((3, 9, 11, 12), _FAULT),
-    **dict.fromkeys(_DISCARDED, _CASCADE),
-    _MEMORY: _NO_MEMORY,
-    _INTERACTIVITY: _WORKED,
+    **dict.fromkeys((3, 9, 11, 12), "error-page-fault"),
+    **dict.fromkeys(_DISCARDED, "error-cascade"),
+    _MEMORY: "error-out-of-memory",
+    _INTERACTIVITY: "error-timeout",
 }
-"""The lever of each code, and what to do; of timeouts it depends on how the buffer went."""
+"""The lever of each code; of timeouts it depends on how the buffer went."""
 
 
 def command_buffer_errors(
@@ -149,7 +105,6 @@ def command_buffer_errors(
     buffer = mine["command_buffer"].iloc[0]
     names = _DRIVER if set(mine["code"]) & _OF_THE_DRIVER else _EITHER
     course = _course(buffer, time, gpu_intervals, submissions, commits)
-    lever, advice = _lever(code, course, names)
     later = mine.iloc[1:]
     before = theirs[(theirs["time"] <= time) & ~theirs["discarded"]]
     yield finding(
@@ -167,8 +122,7 @@ def command_buffer_errors(
             Fact("discarded_later", int(later["discarded"].sum())),
             Fact("others_later", _listed(later.loc[~later["discarded"], "code"], names)),
         ),
-        lever=lever,
-        advice=advice,
+        lever=_lever(code, course, names),
         evidence=moments("command_buffer_errors", mine["time"], _notes(mine["code"], names)),
         severity=Severity.ERROR,
     )
@@ -309,11 +263,11 @@ def _commit(
     return None
 
 
-def _lever(code: int, course: Course, names: dict[int, str]) -> tuple[str, str]:
-    """Return the lever of the first error, and the advice on it."""
+def _lever(code: int, course: Course, names: dict[int, str]) -> str:
+    """Return the lever of the first error."""
     if code == _TIMEOUT and course.worked is not None:
-        return _WORKED if course.worked else _WAITED
-    return _LEVERS.get(code, _OTHER) if code in names else _OTHER
+        return "error-timeout" if course.worked else "error-timeout-waiting"
+    return _LEVERS.get(code, "error-other") if code in names else "error-other"
 
 
 def _memory(

@@ -6,17 +6,6 @@ from tracekit.analysis.counters import Pressure, extremes
 from tracekit.analysis.metrics.roofline import Roof
 from tracekit.analysis.rule import Fact, Findings, Severity, finding
 
-_ADVICE = (
-    "Try arithmetic on vectors (half4, float4), reductions across a simdgroup, indices and "
-    "scales computed once outside the inner loop, several independent sums in each thread, or "
-    "half instead of float where accuracy allows. Keep a change only if the program gets "
-    "faster."
-)
-_BY_NATURE = (
-    "The work takes many operations for each byte, so good kernels end up here. Only less work "
-    "makes it faster: skip masked tiles, and use simdgroup matrices where shapes allow."
-)
-
 
 def compute_bound(
     counter_samples: pd.DataFrame,
@@ -61,7 +50,6 @@ def compute_bound(
             Fact("expected", _expected(found)),
         ),
         lever="compute-by-nature" if natural else "compute-bound",
-        advice=_BY_NATURE if natural else _ADVICE,
         evidence=extremes(counter_samples, arithmetic.counter),
     )
 

@@ -6,12 +6,6 @@ from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.work_names import Chore, NamedWork
 
-_ADVICE = (
-    "Let the kernel that needs them read pages in place, through a table of their addresses, "
-    "instead of copying them together first. Where the pieces are short, one contiguous buffer "
-    "may be faster. Keep data in the layout that its reader needs."
-)
-
 
 def gather_share(work: NamedWork, loop: Loop, *, limit: float = 0.10) -> Findings:
     """Gathering pages takes a large share of the GPU's time.
@@ -48,7 +42,6 @@ def gather_share(work: NamedWork, loop: Loop, *, limit: float = 0.10) -> Finding
             Fact("names", work.most(gathers)),
         ),
         lever="gather",
-        advice=_ADVICE,
         evidence=longest("gpu_intervals", work.starts[gathers], work.ends[gathers]),
         saving=cost,
     )

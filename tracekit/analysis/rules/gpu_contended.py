@@ -10,12 +10,6 @@ from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device, owners
 from tracekit.base import duration
 
-_ADVICE = (
-    "Close other programs that draw or compute (browsers, video calls, a second model), let the "
-    "display sleep, and record again. They share the clock, the heat and the device-wide "
-    "counters too."
-)
-
 
 def gpu_contended(
     gpu: Device,
@@ -60,7 +54,6 @@ def gpu_contended(
             Fact("lacking", missing),
         ),
         lever="other-process",
-        advice=_ADVICE,
         evidence=longest(
             "gpu_intervals", *((waited.starts, waited.ends) if delay else union(starts, ends))
         ),

@@ -26,37 +26,6 @@ class _Course(StrEnum):
     UNKNOWN = "clock-unknown"
 
 
-_ADVICE_BY_COURSE = {
-    _Course.HELD: (
-        "The recording held the GPU at a state: record with the setting Default, unless you "
-        "compare recordings that hold it at the same one."
-    ),
-    _Course.RAMP: (
-        "Warm up for half a second and more before you measure: the GPU raises its clock by then."
-    ),
-    _Course.NEVER: (
-        "Switch Low Power Mode off (System Settings > Battery, or sudo pmset -a lowpowermode 0), "
-        "and plug in the power adapter. If neither is the reason, let the machine cool down."
-    ),
-    _Course.BURSTS: (
-        "Keep the GPU fed, as it lowers its clock while it waits for work: close the gaps first, "
-        "and measure the clock again."
-    ),
-    _Course.HOT: (
-        "Let the machine cool down, and give it air: it lowered the GPU's clock because it was "
-        "hot. Pause between runs, and give the speed of a long run by the minute."
-    ),
-    _Course.FALLS: (
-        "The clock fell although the machine was not hot: its power limit was reached. Choose "
-        "High Power mode where the Mac has one, plug in the power adapter, and compare runs of "
-        "the same length."
-    ),
-    _Course.UNKNOWN: (
-        "Plug in the power adapter, switch Low Power Mode off, and let the machine cool down. "
-        "Record thermal states as well: they tell heat from a limit of power."
-    ),
-}
-_COMPARE = " Compare runs only at equal clocks."
 _FALLS = 0.95  # of the clock at the beginning, from which a clock is said to fall
 _RAMP = 500_000_000  # ns of work, within which the GPU comes to its best state
 _BUSY = 0.5  # of the window, from which the GPU is kept busy
@@ -125,7 +94,6 @@ def gpu_downclocked(
             Fact("on_battery", machine.get("mains") == 0),
         ),
         lever=course.value,
-        advice=_ADVICE_BY_COURSE[course] + _COMPARE,
         evidence=_evidence(states if slow_states else None, read, near),
         severity=Severity.NOTE if noted else Severity.WARNING,
         saving=None if read is None else round(gpu.ran(loop) * (1 - read.ratio)),

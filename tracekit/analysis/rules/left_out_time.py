@@ -8,19 +8,6 @@ from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding, 
 from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import ALLOCATION, wiring, wirings
 
-_PACED = (
-    "There is nothing to win while it waits. Make an iteration cheaper only if it misses its "
-    "time or takes too much power; to measure how fast it could go, run it unpaced."
-)
-_PAUSED = (
-    "Keep the program busy while you record, to judge its speed. If the first iteration after a "
-    "pause is slow, keep its memory resident over the pause."
-)
-_LOAD = (
-    "This is the program's load. If the first result matters: compile earlier (run each shape "
-    "once as a warm-up, or use prebuilt pipelines: a metallib, a binary archive), and keep the "
-    "data loaded and wired."
-)
 _LONG = 0.1  # of the loop's time, from which what lies before it is spoken of
 _BRIEF = 1_000_000  # ns: what comes so shortly before the loop belongs to its first iteration
 _COMPILED = 100_000_000  # ns
@@ -61,7 +48,6 @@ def left_out_time(
             wording="left-out-time-paced",
             facts=(Fact("window", loop.name), Fact("pace", by)),
             lever="paced",
-            advice=_PACED,
             severity=Severity.NOTE,
         )
     starts, ends = spans(pauses)
@@ -70,7 +56,6 @@ def left_out_time(
             wording="left-out-time-paused",
             facts=(Fact("pauses", starts.size), Fact("paused", busy(starts, ends), "ns")),
             lever="pause",
-            advice=_PAUSED,
             evidence=longest("gpu_intervals", starts, ends),
             severity=Severity.NOTE,
         )
@@ -116,7 +101,6 @@ def _load(
             Fact("ran", gpu.ran(before), "ns"),
         ),
         lever="first-result",
-        advice=_LOAD,
         evidence=(Evidence("gpu_intervals", begin, loop.start, "before the loop"),),
         severity=Severity.NOTE,
     )

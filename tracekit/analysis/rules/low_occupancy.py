@@ -12,11 +12,6 @@ from tracekit.analysis.work_names import NamedWork
 from tracekit.base import percent
 
 _SHOWN = 3
-_ADVICE = (
-    "Try a larger threadgroup (128 to 256 threads), less threadgroup memory (a smaller tile), "
-    "fewer registers (fewer values kept per thread), a larger grid, or fewer barriers in each "
-    "tile. Keep a change only if the program gets faster: occupancy itself is not the aim."
-)
 
 
 def low_occupancy(
@@ -67,7 +62,6 @@ def low_occupancy(
             Fact("kernels", _kernels(samples, work)),
         ),
         lever="low-occupancy",
-        advice=_ADVICE,
         evidence=extremes(counter_samples, name, lowest=True),
     )
 

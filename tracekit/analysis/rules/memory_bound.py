@@ -6,16 +6,6 @@ from tracekit.analysis.counters import Pressure, extremes
 from tracekit.analysis.metrics.roofline import Roof
 from tracekit.analysis.rule import Fact, Findings, Severity, finding
 
-_ADVICE = (
-    "Read fewer bytes (smaller types, nothing read twice), load half4 or float4 at aligned "
-    "addresses, and use what is loaded more often (larger tiles in threadgroup memory or "
-    "registers). Keep a change only if the program gets faster."
-)
-_AT_THE_ROOF = (
-    "The kernels do what the chip allows. Only fewer bytes make them faster: smaller types, "
-    "more work for each byte that is read, such as a larger batch over the same weights."
-)
-
 
 def memory_bound(
     counter_samples: pd.DataFrame,
@@ -61,6 +51,5 @@ def memory_bound(
             Fact("bandwidth", None if found is None else found.bandwidth, "bytes/s"),
         ),
         lever="memory-at-roof" if good else "memory-bound",
-        advice=_AT_THE_ROOF if good else _ADVICE,
         evidence=extremes(counter_samples, memory.counter.split(" + ")[0]),
     )

@@ -9,12 +9,6 @@ from tracekit.analysis.iterations import Loop, steady_iterations
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.work_names import Chore, NamedWork
 
-_ADVICE = (
-    "Make block tables, slot mappings and sequence lengths once a step, before the first layer, "
-    "and pass the same arrays to all layers. Keep them in buffers that are made once and "
-    "updated in place."
-)
-
 
 def metadata_per_layer(
     work: NamedWork,
@@ -62,7 +56,6 @@ def metadata_per_layer(
             Fact("window", loop.name),
         ),
         lever="metadata-per-layer",
-        advice=_ADVICE,
         evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),
         saving=round(cost * (1 - repeated.size / each)),
     )

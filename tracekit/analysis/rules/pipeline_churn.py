@@ -16,14 +16,6 @@ from tracekit.analysis.upkeep import counted, of_the_service
 from tracekit.analysis.work_names import reasons
 from tracekit.workload import COMPILE
 
-_ADVICE = (
-    "Make every pipeline before the loop: run each shape, dtype and constant once while warming "
-    "up, keep them the same afterwards, or ship prebuilt pipelines (a metallib, a binary "
-    "archive). The compiler runs again for each new source, set of function constants or "
-    "specialization."
-)
-_ADVICE_ON_A_SERVICE = "Compare with a recording of the same machine without the target."
-_ADVICE_ON_NEW_SHADERS = "If they are needed in each step, use them once while warming up."
 _NAMED = 3
 _LONGEST = 48  # letters of a name
 _SHOWN = 20
@@ -86,7 +78,6 @@ def pipeline_churn(
                 Fact("names", ", ".join(sorted(set(service["process"].astype(str))))),
             ),
             lever="compiler-service",
-            advice=_ADVICE_ON_A_SERVICE,
             evidence=longest("compiler_activity", *ranges(service)),
             severity=Severity.NOTE,
         )
@@ -100,7 +91,6 @@ def pipeline_churn(
                 Fact("names", _listed(names, ())),
             ),
             lever="compile-in-loop",
-            advice=_ADVICE_ON_NEW_SHADERS,
             evidence=moments("shaders", new["time"]),
             severity=Severity.NOTE,
         )
@@ -139,7 +129,6 @@ def _churn(
             Fact("shader_names", _listed(list(seen["name"].astype(str)), ())),
         ),
         lever="compile-in-loop",
-        advice=_ADVICE,
         evidence=windows[:_SHOWN],
         saving=cost,
     )

@@ -11,12 +11,6 @@ from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device, of_a_server
 from tracekit.analysis.work_names import Chore, named_work
 
-_ADVICE = (
-    "Find which unit is at its limit with `tracekit capture --counters on`. Candidates are "
-    "reads that repeat, narrow or unaligned loads, too few threads in flight, and a low clock; "
-    "waiting is not in this number."
-)
-
 
 def roofline_distance(
     gpu: Device,
@@ -71,7 +65,6 @@ def roofline_distance(
             Fact("attainable", ATTAINABLE, "ratio"),
         ),
         lever="roofline-distance",
-        advice=_ADVICE,
         evidence=longest("gpu_intervals", *gpu.within(found.window)),
         saving=max(found.ran - found.least - _chores(gpu, shader_runs, found.window), 0),
     )

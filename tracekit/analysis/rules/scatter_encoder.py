@@ -4,12 +4,6 @@ from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.work_names import Chore, NamedWork
 
-_ADVICE = (
-    "Write new entries in the kernel that makes them or in the one that reads them, so that the "
-    "write is not a piece of work of its own, or write those of all layers at once. The metric "
-    "intervals_per_token should fall."
-)
-
 
 def scatter_encoder(work: NamedWork, loop: Loop, *, limit: float = 0.02) -> Findings:
     """Keys and values are written to the cache by encoders of their own.
@@ -42,7 +36,6 @@ def scatter_encoder(work: NamedWork, loop: Loop, *, limit: float = 0.02) -> Find
             Fact("window", loop.name),
         ),
         lever="scatter",
-        advice=_ADVICE,
         evidence=longest("gpu_intervals", work.starts[scatters], work.ends[scatters]),
         saving=cost,
     )

@@ -7,12 +7,6 @@ from tracekit.analysis.rule import Fact, Findings, Severity, finding
 from tracekit.base import Provenance
 from tracekit.tables import SCHEMAS, Flaw, owner
 
-_ADVICE = (
-    "Take a newer tracekit, or record with a version of Instruments that this one knows. Until "
-    "then, do not compare numbers from these columns with other recordings; `tracekit convert` "
-    "shows the export with all its columns."
-)
-
 
 def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Findings:
     """Exports are not as this version of tracekit knows them.
@@ -44,16 +38,13 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
     new = [*found[Flaw.UNKNOWN]["text"], *changed.loc[~nulled, "text"]]
     if lost:
         facts = Fact("number", _number(lost)), Fact("texts", _listed(lost))
-        yield finding(
-            wording="schema-drift-lacking", facts=facts, lever="schema-drift", advice=_ADVICE
-        )
+        yield finding(wording="schema-drift-lacking", facts=facts, lever="schema-drift")
     if new:
         facts = Fact("number", _number(new)), Fact("texts", _listed(new))
         yield finding(
             wording="schema-drift-unknown",
             facts=facts,
             lever="schema-drift",
-            advice=_ADVICE,
             severity=Severity.NOTE,
         )
     if not lost and not new:

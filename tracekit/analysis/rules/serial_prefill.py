@@ -8,12 +8,6 @@ from tracekit.analysis.intervals import Times, Window, busy, clip, gaps, steady_
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 
-_ADVICE = (
-    "Prefill prompts in smaller pieces (chunked prefill), and let a piece share its batch with "
-    "the tokens that are being decoded: compute bounds prefill and memory bounds decode, so one "
-    "runs beside the other."
-)
-
 
 def serial_prefill(
     spans: pd.DataFrame,
@@ -70,7 +64,6 @@ def serial_prefill(
             Fact("decode", usual, "ns"),
         ),
         lever="serial-prefill",
-        advice=_ADVICE,
         evidence=longest("spans", starts, ends),
     )
 

@@ -8,11 +8,6 @@ from tracekit.analysis.rule import Fact, Findings, finding, moments
 from tracekit.analysis.scope import Device
 from tracekit.base import percent, size
 
-_ADVICE = (
-    "Keep fewer values alive in a thread (a smaller tile, more simdgroups), use half where "
-    "float is not needed, index private arrays by constants only, unroll less, and declare the "
-    "launched size by [[max_total_threads_per_threadgroup]]. Keep a change only if spills fall."
-)
 _NOT_RECORDED = (
     "the recording has no table of spills (graphics-compiler-spill-events), which is new with "
     "the Instruments of Xcode 27; 26 does not record it."
@@ -63,7 +58,6 @@ def shader_spills(
             Fact("labels", _labelled(inside, encoders)),
         ),
         lever="spills",
-        advice=_ADVICE,
         evidence=moments("shader_spills", worst["time"], map(size, worst["spilled"].astype(int))),
     )
 

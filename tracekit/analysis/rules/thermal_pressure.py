@@ -20,11 +20,6 @@ from tracekit.analysis.rule import (
 from tracekit.machine import THERMAL_PRESSURES
 
 STATES = ("Nominal", "Fair", "Serious", "Critical")
-_ADVICE = (
-    "Let the machine cool down before you record: pause between runs, give it air, keep the lid "
-    "open, and stop other load. Compare runs only at equal heat, and give the speed of a long "
-    "run by the minute."
-)
 _HEAVY = THERMAL_PRESSURES.index("Heavy")
 
 
@@ -84,7 +79,6 @@ def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Findings:
                 Fact("worst", worst),
             ),
             lever="thermal",
-            advice=_ADVICE,
             evidence=longest("thermal_states", *covered),
         )
         return
@@ -112,7 +106,6 @@ def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Findings:
                 Fact("worst", worst),
             ),
             lever="thermal",
-            advice=_ADVICE,
             evidence=moments("gauges", times[hot]),
         )
     elif levels[0] == 0 and levels[-1] > 0:
@@ -129,7 +122,6 @@ def _warming(window: Window, scale: str, last: str, evidence: tuple[Evidence, ..
             Fact("last", last),
         ),
         lever="thermal",
-        advice=_ADVICE,
         evidence=evidence,
         severity=Severity.NOTE,
     )

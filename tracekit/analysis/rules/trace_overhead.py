@@ -4,14 +4,6 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Fact, Findings, finding
 from tracekit.base import Overhead, Provenance
 
-_ADVICE = (
-    "Take shares of this recording (idle time by cause, the share of a kernel), not its "
-    "milliseconds or tokens per second, and compare it only with recordings made in the same way. "
-    "For absolute times measure without a recorder; to make it cost less, leave out counters and "
-    "instruments that are not needed, and make steps longer: what is recorded is paid for each "
-    "command buffer and encoder."
-)
-
 
 def trace_overhead(provenance: Provenance, *, limit: float = 0.05) -> Findings:
     """Recording made the workload slower.
@@ -37,4 +29,4 @@ def trace_overhead(provenance: Provenance, *, limit: float = 0.05) -> Findings:
     if ratio <= limit or (spread is not None and ratio - spread <= 0):
         return
     facts = (Fact("ratio", ratio, "ratio"), Fact("spread", spread, "ratio"))
-    yield finding(wording="trace-overhead", facts=facts, lever="trace-overhead", advice=_ADVICE)
+    yield finding(wording="trace-overhead", facts=facts, lever="trace-overhead")

@@ -12,11 +12,6 @@ from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.submission import rates
 from tracekit.analysis.work_names import NamedWork, unnamed, words_of
 
-_ADVICE = (
-    "Use one fused attention kernel (in MLX mx.fast.scaled_dot_product_attention), with a head "
-    "size, a mask and dtypes that it takes: others run unfused without a warning. Look at the "
-    "kernels' names afterwards, such as sdpa or flash_attention."
-)
 _PRODUCT = re.compile(r"gemm|gemv|mat ?mul|qmm|qmv|\bmm\b")
 _SOFTMAX = re.compile(r"soft ?max")
 _FUSED = re.compile(r"sdpa|attention|flash")
@@ -65,7 +60,6 @@ def unfused_attention(
             Fact("share", cost / whole, "ratio"),
         ),
         lever="unfused-attention",
-        advice=_ADVICE,
         evidence=longest("gpu_intervals", work.starts[before], work.ends[behind]),
     )
 
