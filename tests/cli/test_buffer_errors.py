@@ -216,4 +216,5 @@ def test_the_first_error_is_named_and_what_its_buffer_did(
     assert advised in error["advice"]
     said = f"{error['message']} {error['advice']}"
     assert [words for words in unsaid if words in said] == []
+    assert found[0] == error
     assert len(error["message"].split()) <= 45

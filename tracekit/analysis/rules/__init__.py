@@ -5,8 +5,8 @@ from tracekit.analysis.rule import Rule
 RULES = {
     name: Rule(name)
     for name in (
-        "capture-empty",
         "command-buffer-errors",
+        "capture-empty",
         "gpu-contended",
         "pipeline-churn",
         "shader-spills",
