@@ -9,11 +9,13 @@ lever has nearly all of it. An advice is given once.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Finding, Severity
 from tracekit.analysis.wording import put_into_words
 
 _WHOLE = "bubbles"
 _ALL = 0.9  # of the idle time, from which no other part has a time of its own
+_FOLLOW_IDLE_TIME = frozenset({Mechanism.CLOCK_BURSTS})  # the GPU lowers its clock while it waits
 _RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
@@ -31,6 +33,7 @@ def merge_parts(findings: Sequence[Finding]) -> list[Finding]:
         return list(findings)
     parts = [each for each in findings if each.within == _WHOLE]
     same = [part for part in parts if part.lever == whole.lever]
+    same += [each for each in findings if each.lever in _FOLLOW_IDLE_TIME]
     if lost(whole, "idle_by_lever") >= _ALL * lost(whole, "idle"):
         same += [part for part in parts if part not in same]
     kept = [each for each in findings if each is not whole and each not in same]

@@ -1,0 +1,92 @@
+"""Findings of all rules become those of a run: one for each stretch of time."""
+
+from dataclasses import replace
+
+import pytest
+
+from tracekit.analysis.ranking import rank_findings
+from tracekit.analysis.rule import Fact, Finding, Severity
+
+NONE = {"paused": 0, "unknown_waits": 0.0, "computing": 0.0}
+SILENT = dict.fromkeys(("causes", "lacking", "spans", "meanwhile"), "")
+IDLE = Finding(
+    "bubbles",
+    Severity.WARNING,
+    "",
+    "Wait once.",
+    saving=90,
+    wording="bubbles",
+    lever="round-trips",
+    facts=(
+        Fact("device", "GPU"),
+        Fact("idle_share", 0.9, "ratio"),
+        Fact("window", "the loop"),
+        Fact("idle", 90, "ns"),
+        Fact("load", 100, "ns"),
+        Fact("idle_by_lever", 60, "ns"),
+        Fact("reason", ""),
+        *(Fact(name, value) for name, value in {**NONE, **SILENT}.items()),
+    ),
+)
+LATE = Finding(
+    "late-start",
+    Severity.WARNING,
+    "Starts are late.",
+    "Keep one stream.",
+    saving=20,
+    within="bubbles",
+    lever="late-start",
+)
+TURNS = replace(
+    LATE, rule="shallow-queue", message="Each step is a round trip.", lever="round-trips", saving=45
+)
+
+
+def test_the_part_with_the_same_lever_gives_the_whole_its_reason_and_its_saving() -> None:
+    [whole] = rank_findings([TURNS, IDLE])
+    assert whole.rule == "bubbles"
+    assert whole.message == (
+        "The GPU was idle for 90.0 % of the loop (90 ns of 100 ns). Each step is a round trip."
+    )
+    assert (whole.saving, whole.effects) == (45, ("shallow-queue",))
+
+
+def test_a_part_with_another_lever_stays_a_finding() -> None:
+    whole, late = rank_findings([LATE, IDLE])
+    assert (whole.rule, whole.effects, late.rule) == ("bubbles", (), "late-start")
+
+
+def test_a_lever_with_nearly_all_of_the_idle_time_takes_every_part() -> None:
+    facts = tuple(fact for fact in IDLE.facts if fact.name != "idle_by_lever")
+    nearly = replace(IDLE, facts=(*facts, Fact("idle_by_lever", 81, "ns")))
+    [whole] = rank_findings([LATE, TURNS, nearly])
+    assert whole.effects == ("shallow-queue", "late-start")
+
+
+def test_a_clock_that_falls_while_the_device_waits_is_an_effect() -> None:
+    clock = replace(LATE, rule="gpu-downclocked", lever="clock-bursts", within="")
+    [whole] = rank_findings([clock, IDLE])
+    assert whole.effects == ("gpu-downclocked",)
+    assert [one.rule for one in rank_findings([clock])] == ["gpu-downclocked"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "order"),
+    [
+        (Severity.NOTE, Severity.WARNING, ["b", "a"]),
+        (Severity.WARNING, Severity.ERROR, ["b", "a"]),
+        (Severity.WARNING, Severity.WARNING, ["a", "b"]),
+    ],
+)
+def test_errors_stand_before_warnings_and_equal_ones_by_saving(
+    first: Severity, second: Severity, order: list[str]
+) -> None:
+    one = Finding("a", first, "A.", "x", saving=5)
+    other = Finding("b", second, "B.", "y", saving=4)
+    assert [each.rule for each in rank_findings([other, one])] == order
+
+
+def test_an_advice_is_given_once() -> None:
+    one = Finding("a", Severity.WARNING, "A.", "Wait once.", saving=5)
+    again = Finding("b", Severity.WARNING, "B.", "Wait once.", saving=4)
+    assert [each.advice for each in rank_findings([one, again])] == ["Wait once.", ""]
