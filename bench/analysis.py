@@ -18,6 +18,7 @@ import pandas as pd
 
 PER_BUFFER = 10
 _ROUNDS = 3
+_BEGIN = 1_000_000
 
 
 def tables(number: int) -> dict[str, pd.DataFrame]:
@@ -26,9 +27,9 @@ def tables(number: int) -> dict[str, pd.DataFrame]:
     count = buffers * PER_BUFFER
     work, gaps = random.integers(20_000, 60_000, count), np.full(count, 1_000)
     gaps[::PER_BUFFER] = 20_000
-    start = np.cumsum(work + gaps) - work
+    start = _BEGIN + np.cumsum(work + gaps) - work
     last = (start + work)[PER_BUFFER - 1 :: PER_BUFFER]
-    commits = np.maximum(np.concatenate(([0, 0], last[:-2])) - 100_000, 40_000)
+    commits = np.concatenate(([_BEGIN, _BEGIN], last[:-2])) - 100_000
     ids, each = np.arange(buffers) + 100, np.repeat(np.arange(buffers), PER_BUFFER)
     begun = commits[each] - 40_000 + np.tile(np.arange(PER_BUFFER) * 3_000, buffers)
     labels = [f"Command Buffer 0:kernel_{place % 7}" for place in range(count)]
