@@ -33,7 +33,7 @@ def each(number: int, iterations: pd.DataFrame | None) -> str:
         return said
 
 
-def rates(number: int, iterations: pd.DataFrame | None) -> tuple[Fact, ...]:
+def rate_facts(number: int, iterations: pd.DataFrame | None) -> tuple[Fact, ...]:
     """Return the facts how many that are per iteration, by what an iteration is called, and token.
 
     What is not known is None.

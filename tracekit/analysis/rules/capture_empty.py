@@ -32,13 +32,13 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
                 Fact("target", named(targets)),
                 Fact("rows", len(gpu_intervals)),
                 Fact("processes", int(owners(gpu_intervals).nunique())),
-                Fact("others", _owners_of_most(gpu_intervals)),
+                Fact("others", _list_owners(gpu_intervals)),
             ),
             lever="capture-empty",
         )
 
 
-def _owners_of_most(others: pd.DataFrame) -> str:
+def _list_owners(others: pd.DataFrame) -> str:
     """Name the processes that have most rows."""
     counts = owners(others).value_counts()
     listed = ", ".join(f"{name} {count:,}" for name, count in counts[:_NAMED].items())

@@ -96,7 +96,7 @@ def command_buffer_errors(
     errors["discarded"] = errors["code"].isin(_DISCARDED)
     # Of one moment, a buffer that was discarded is not the cause.
     errors = errors.sort_values(["time", "discarded"], kind="stable")
-    owners = _owners(errors["command_buffer"], gpu_intervals, submissions, commits)
+    owners = _find_owners(errors["command_buffer"], gpu_intervals, submissions, commits)
     ours = [pd.isna(id_) or not owners.get(int(id_)) for id_ in errors["command_buffer"]]
     mine, theirs = errors[ours], errors[~np.array(ours)]
     if mine.empty:
@@ -104,7 +104,7 @@ def command_buffer_errors(
     code, time = int(mine["code"].iloc[0]), int(mine["time"].iloc[0])
     buffer = mine["command_buffer"].iloc[0]
     names = _DRIVER if set(mine["code"]) & _OF_THE_DRIVER else _EITHER
-    course = _course(buffer, time, gpu_intervals, submissions, commits)
+    course = _follow_buffer(buffer, time, gpu_intervals, submissions, commits)
     later = mine.iloc[1:]
     before = theirs[(theirs["time"] <= time) & ~theirs["discarded"]]
     yield finding(
@@ -116,19 +116,19 @@ def command_buffer_errors(
             Fact("time", time, "ns"),
             Fact("command_buffer", None if pd.isna(buffer) else int(buffer)),
             *course.facts(),
-            *_memory(code, time, allocated_sizes, machine),
+            *_compare_memory(code, time, allocated_sizes, machine),
             Fact("discarded", bool(code in _DISCARDED)),
             Fact("culprit", str(owners[before["command_buffer"].iloc[-1]]) if len(before) else ""),
             Fact("discarded_later", int(later["discarded"].sum())),
-            Fact("others_later", _listed(later.loc[~later["discarded"], "code"], names)),
+            Fact("others_later", _count_names(later.loc[~later["discarded"], "code"], names)),
         ),
-        lever=_lever(code, course, names),
-        evidence=moments("command_buffer_errors", mine["time"], _notes(mine["code"], names)),
+        lever=_choose_lever(code, course, names),
+        evidence=moments("command_buffer_errors", mine["time"], _name_each(mine["code"], names)),
         severity=Severity.ERROR,
     )
 
 
-def _owners(buffers: pd.Series, *tables: pd.DataFrame | None) -> dict[int, str]:
+def _find_owners(buffers: pd.Series, *tables: pd.DataFrame | None) -> dict[int, str]:
     """Return the process of each command buffer that tables know; "" stands for the target."""
     owners: dict[int, str] = {}
     for table in tables:
@@ -201,7 +201,7 @@ class Course:
         )
 
 
-def _course(
+def _follow_buffer(
     buffer: object,
     time: int,
     intervals: pd.DataFrame | None,
@@ -210,7 +210,7 @@ def _course(
 ) -> Course:
     if pd.isna(buffer):  # pyright: ignore[reportArgumentType, reportCallIssue]
         return Course()
-    commit = _commit(buffer, submissions, commits)
+    commit = _find_commit(buffer, submissions, commits)
     if not _distinguishes(intervals):
         return Course(lasted=None if commit is None else time - commit)
     of_it = (intervals["command_buffer"] == buffer).fillna(value=False).to_numpy(bool)
@@ -225,17 +225,17 @@ def _course(
 
     own = intervals["target"].fillna(value=False).to_numpy(bool)
 
-    def used(chosen: NDArray[np.bool_], until: int = time) -> int:
+    def measure_use(chosen: NDArray[np.bool_], until: int = time) -> int:
         return busy(*clip(*spans(intervals[chosen]), commit, until))
 
     return Course(
         began=bool(starts.size),
         lasted=time - commit,
         ran=ran,
-        queued=used(own & ~of_it, first),
-        others=used(~own),
-        own=used(own & ~of_it),
-        idle=time - commit - used(np.ones(len(intervals), bool)),
+        queued=measure_use(own & ~of_it, first),
+        others=measure_use(~own),
+        own=measure_use(own & ~of_it),
+        idle=time - commit - measure_use(np.ones(len(intervals), bool)),
     )
 
 
@@ -247,7 +247,7 @@ def _distinguishes(intervals: pd.DataFrame | None) -> TypeGuard[pd.DataFrame]:
     return len(ids) == 1 or bool((ids != ids.iloc[:1].max()).any())
 
 
-def _commit(
+def _find_commit(
     buffer: object, submissions: pd.DataFrame | None, commits: pd.DataFrame | None
 ) -> int | None:
     """Return when the buffer was committed, by its row, else by the end of its submission."""
@@ -263,14 +263,14 @@ def _commit(
     return None
 
 
-def _lever(code: int, course: Course, names: dict[int, str]) -> str:
+def _choose_lever(code: int, course: Course, names: dict[int, str]) -> str:
     """Return the lever of the first error."""
     if code == _TIMEOUT and course.worked is not None:
         return "error-timeout" if course.worked else "error-timeout-waiting"
     return _LEVERS.get(code, "error-other") if code in names else "error-other"
 
 
-def _memory(
+def _compare_memory(
     code: int, time: int, allocated_sizes: pd.DataFrame | None, machine: Machine
 ) -> tuple[Fact, ...]:
     """Return the memory that the target had when it ran out of it, and what the machine has."""
@@ -289,17 +289,17 @@ def _memory(
     )
 
 
-def _listed(codes: pd.Series, names: dict[int, str]) -> str:
+def _count_names(codes: pd.Series, names: dict[int, str]) -> str:
     listed = [names.get(int(code), "an unknown error") for code in codes]
     counts = pd.Series(listed, dtype=object).value_counts(sort=True)
     return ", ".join(f"{number:,} with {name}" for name, number in counts.items())
 
 
-def _notes(codes: pd.Series, names: dict[int, str]) -> list[str]:
-    return [_named(int(code), names) for code in codes]
+def _name_each(codes: pd.Series, names: dict[int, str]) -> list[str]:
+    return [_name_code(int(code), names) for code in codes]
 
 
-def _named(code: int, names: dict[int, str]) -> str:
+def _name_code(code: int, names: dict[int, str]) -> str:
     if code < 0:
         return "an error without a code"
     return f"{names.get(code, 'an unknown error')} (code {code})"

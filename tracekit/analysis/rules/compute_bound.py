@@ -47,14 +47,14 @@ def compute_bound(
             *arithmetic.facts("arithmetic"),
             *memory.facts("memory"),
             Fact("intensity", None if found is None else found.intensity, "FLOP/byte"),
-            Fact("expected", _expected(found)),
+            Fact("expected", _expect_limit(found)),
         ),
         lever="compute-by-nature" if natural else "compute-bound",
         evidence=extremes(counter_samples, arithmetic.counter),
     )
 
 
-def _expected(roof: Roof | None) -> str | None:
+def _expect_limit(roof: Roof | None) -> str | None:
     """Return the limit that the workload's own account lets expect."""
     if roof is None or roof.intensity is None:
         return None

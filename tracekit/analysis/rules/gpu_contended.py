@@ -50,7 +50,7 @@ def gpu_contended(
             Fact("window", loop.name),
             Fact("delay", delay, "ns"),
             Fact("shared", shared, "ns"),
-            Fact("owners", _owners_of_most(gpu.others, loop)),
+            Fact("owners", _list_owners(gpu.others, loop)),
             Fact("lacking", missing),
         ),
         lever="other-process",
@@ -61,7 +61,7 @@ def gpu_contended(
     )
 
 
-def _owners_of_most(others: pd.DataFrame, window: Window) -> str:
+def _list_owners(others: pd.DataFrame, window: Window) -> str:
     shares: dict[str, int] = {}
     for who, rows in others.groupby(owners(others)):
         covered = busy(*clip(*spans(rows), window.start, window.end))

@@ -73,7 +73,7 @@ def gpu_downclocked(
         whose rank is not known, and where a CPU did the work. The numbers of
         `gpu_device_performance_states` are not used: which of them is fast is not established.
     """
-    states, read = _known(gpu_performance_states, gauges, loop, active)
+    states, read = _read_sources(gpu_performance_states, gauges, loop, active)
     slow_states = states is not None and states.share > limit
     slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1
     if not slow_states and not slow_clock:
@@ -88,8 +88,8 @@ def gpu_downclocked(
         wording="gpu-downclocked",
         facts=(
             Fact("window", loop.name),
-            *_facts_of_states(states if slow_states else None),
-            *_facts_of_clock(read, near),
+            *_describe_states(states if slow_states else None),
+            *_describe_clock(read, near),
             Fact("low_power", bool(machine.get("low_power"))),
             Fact("on_battery", machine.get("mains") == 0),
         ),
@@ -119,7 +119,7 @@ def _course(below: Below, gpu: Device, loop: Loop, thermal: pd.DataFrame | None)
     return _Course.UNKNOWN if thermal is None or thermal.empty else _Course.FALLS
 
 
-def _known(
+def _read_sources(
     states: pd.DataFrame | None, gauges: pd.DataFrame | None, window: Window, active: float
 ) -> tuple[Below | None, Clock | None]:
     """Return what both sources say; raise Unavailable, with both reasons, if neither does."""
@@ -135,7 +135,7 @@ def _known(
     return below, None
 
 
-def _facts_of_states(below: Below | None) -> tuple[Fact, ...]:
+def _describe_states(below: Below | None) -> tuple[Fact, ...]:
     """Return the time below the best state; None where states are not known or good."""
     states = {} if below is None else below.states
     words = ", ".join(f"{name} {duration(lasted)}" for name, lasted in states.items())
@@ -147,7 +147,7 @@ def _facts_of_states(below: Below | None) -> tuple[Fact, ...]:
     )
 
 
-def _facts_of_clock(read: Clock | None, near: float) -> tuple[Fact, ...]:
+def _describe_clock(read: Clock | None, near: float) -> tuple[Fact, ...]:
     """Return how the clock was against the run's highest; None where nobody read it."""
     first, last = (None, None) if read is None else read.ends
     return (

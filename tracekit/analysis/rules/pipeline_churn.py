@@ -54,20 +54,22 @@ def pipeline_churn(
         on a CPU, when the workload names none.
     """
     made = counted(device, specializations)
-    new = _new_shaders(shaders, phases)
+    new = _find_new_shaders(shaders, phases)
     if compiler_activity is None and made is None and new.empty:
         raise Unavailable(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
         )
-    compiled, service = (_above(limit, rows) for rows in _activity(compiler_activity, loop))
-    used = _above(limit, _first_used(made, loop))
-    new = _above(limit, new)
+    compiled, service = (
+        _keep_above_limit(limit, rows) for rows in _split_activity(compiler_activity, loop)
+    )
+    used = _keep_above_limit(limit, _select_first_used(made, loop))
+    new = _keep_above_limit(limit, new)
     unpaid = why_unknown(causes, Cause.COMPILE) if causes is not None else ""
     cost = None if shares is None or causes is None or unpaid else shares[Cause.COMPILE]
     if len(compiled) or len(used):
         seen = new if used.empty else new.iloc[:0]
-        yield _churn(compiled, used, seen, made, spans, loop, cost)
+        yield _make_finding(compiled, used, seen, made, spans, loop, cost)
         return
     if len(service):
         yield finding(
@@ -88,7 +90,7 @@ def pipeline_churn(
             facts=(
                 Fact("shaders", len(names)),
                 Fact("window", loop.name),
-                Fact("names", _listed(names, ())),
+                Fact("names", _list_names(names, ())),
             ),
             lever="compile-in-loop",
             evidence=moments("shaders", new["time"]),
@@ -96,7 +98,7 @@ def pipeline_churn(
         )
 
 
-def _churn(
+def _make_finding(
     compiled: pd.DataFrame,
     used: pd.DataFrame,
     seen: pd.DataFrame,
@@ -123,10 +125,10 @@ def _churn(
             Fact("compiled", busy(*ranges(compiled)), "ns"),
             Fact("window", loop.name),
             Fact("pipelines", len(used)),
-            Fact("names", _listed(list(used["name"].astype(str)), list(before))),
+            Fact("names", _list_names(list(used["name"].astype(str)), list(before))),
             Fact("spent", spent, "ns"),
             Fact("shaders", len(seen)),
-            Fact("shader_names", _listed(list(seen["name"].astype(str)), ())),
+            Fact("shader_names", _list_names(list(seen["name"].astype(str)), ())),
         ),
         lever="compile-in-loop",
         evidence=windows[:_SHOWN],
@@ -134,7 +136,9 @@ def _churn(
     )
 
 
-def _activity(activity: pd.DataFrame | None, window: Window) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _split_activity(
+    activity: pd.DataFrame | None, window: Window
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the compiler's work in the window for the target, and that under its own name."""
     if activity is None:
         nothing = pd.DataFrame({"start": [], "duration": [], "process": []})
@@ -143,19 +147,19 @@ def _activity(activity: pd.DataFrame | None, window: Window) -> tuple[pd.DataFra
     return inside[inside["target"]], of_the_service(inside)
 
 
-def _above(limit: int, rows: pd.DataFrame) -> pd.DataFrame:
+def _keep_above_limit(limit: int, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows where they are more than the limit; else none of them."""
     return rows if len(rows) > limit else rows.iloc[:0]
 
 
-def _first_used(made: pd.DataFrame | None, window: Window) -> pd.DataFrame:
+def _select_first_used(made: pd.DataFrame | None, window: Window) -> pd.DataFrame:
     """Return the pipelines that the workload first used in the window, by its own count."""
     if made is None:
         return pd.DataFrame({"name": [], "time": []})
     return window.rows(made, "time")
 
 
-def _new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None) -> pd.DataFrame:
+def _find_new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None) -> pd.DataFrame:
     """Return the target's shaders that are new in the steady window, at their first moments.
 
     None where the list has nothing from before that window: it may be written at any time.
@@ -170,7 +174,7 @@ def _new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None) -> p
     return window.rows(first, "time")
 
 
-def _listed(names: Sequence[str], before: Sequence[str]) -> str:
+def _list_names(names: Sequence[str], before: Sequence[str]) -> str:
     """Name the first few, each with what sets it off from those before it."""
     words: list[str] = []
     for place, name in enumerate(names[:_NAMED]):

@@ -37,10 +37,10 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
     ]
     new = [*found[Flaw.UNKNOWN]["text"], *changed.loc[~nulled, "text"]]
     if lost:
-        facts = Fact("number", _number(lost)), Fact("texts", _listed(lost))
+        facts = Fact("number", _count_texts(lost)), Fact("texts", _join_texts(lost))
         yield finding(wording="schema-drift-lacking", facts=facts, lever="schema-drift")
     if new:
-        facts = Fact("number", _number(new)), Fact("texts", _listed(new))
+        facts = Fact("number", _count_texts(new)), Fact("texts", _join_texts(new))
         yield finding(
             wording="schema-drift-unknown",
             facts=facts,
@@ -67,9 +67,9 @@ def _nulls(table: str, schema: str, columns: str) -> str:
     return f"{schema} lacks {columns}, so that {', '.join(nulls)} of {table} are null"
 
 
-def _listed(texts: list[str]) -> str:
+def _join_texts(texts: list[str]) -> str:
     return "; ".join(dict.fromkeys(text.rstrip(".") for text in texts))
 
 
-def _number(texts: list[str]) -> int:
+def _count_texts(texts: list[str]) -> int:
     return len(set(texts))

@@ -55,14 +55,14 @@ def shader_spills(
             Fact("window", loop.name),
             Fact("spilled", spilled, "bytes"),
             Fact("median", float(inside["spilled"].median()), "bytes"),
-            Fact("labels", _labelled(inside, encoders)),
+            Fact("labels", _list_labels(inside, encoders)),
         ),
         lever="spills",
         evidence=moments("shader_spills", worst["time"], map(size, worst["spilled"].astype(int))),
     )
 
 
-def _labelled(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
+def _list_labels(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
     """Name the encoders that spilled most, by label, with their shares."""
     if encoders is None:
         return ""

@@ -85,7 +85,7 @@ def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Findings:
     warm = inside[(names == "Fair") & (inside["start"] > window.start)]
     if not warm.empty and (names == "Nominal").any():
         begun = clip(*spans(warm), window.start, window.end)
-        yield _warming(window, "thermal state", "Fair", longest("thermal_states", *begun))
+        yield _note_warming(window, "thermal state", "Fair", longest("thermal_states", *begun))
 
 
 def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Findings:
@@ -109,10 +109,10 @@ def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Findings:
             evidence=moments("gauges", times[hot]),
         )
     elif levels[0] == 0 and levels[-1] > 0:
-        yield _warming(window, "thermal pressure", worst, moments("gauges", times[levels > 0]))
+        yield _note_warming(window, "thermal pressure", worst, moments("gauges", times[levels > 0]))
 
 
-def _warming(window: Window, scale: str, last: str, evidence: tuple[Evidence, ...]) -> Finding:
+def _note_warming(window: Window, scale: str, last: str, evidence: tuple[Evidence, ...]) -> Finding:
     return finding(
         wording="thermal-pressure-warming",
         facts=(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
-from tracekit.analysis.submission import rates
+from tracekit.analysis.submission import rate_facts
 from tracekit.analysis.work_names import NamedWork, unnamed, words_of
 
 _PRODUCT = re.compile(r"gemm|gemv|mat ?mul|qmm|qmv|\bmm\b")
@@ -54,7 +54,7 @@ def unfused_attention(
         facts=(
             Fact("times", softmax.size),
             Fact("window", loop.name),
-            *rates(softmax.size, iterations),
+            *rate_facts(softmax.size, iterations),
             Fact("names", work.most(flags)),
             Fact("cost", cost, "ns"),
             Fact("share", cost / whole, "ratio"),
