@@ -64,12 +64,7 @@ from .rule import Rule as Rule
 from .rule import Settings as Settings
 from .rule import Severity as Severity
 from .rules import RULES as RULES
-from .scope import ASKER as ASKER
-from .scope import BLANK as BLANK
-from .scope import INSTANCE as INSTANCE
 from .scope import UNKNOWN as UNKNOWN
-from .scope import UNLABELLED as UNLABELLED
-from .scope import families as families
 from .scope import own_rows as own_rows
 from .scope import steady_steps as steady_steps
 from .scope import variants as variants

@@ -2,17 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
 from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip, spans
 from tracekit.base import Process, percent
+from tracekit.tables import families
 from tracekit.workload import IDLE, REFERENCE
 
 Targets = tuple[Process, ...]
@@ -33,47 +30,6 @@ def of_target(frame: pd.DataFrame, targets: Targets) -> pd.DataFrame:
     if own.empty:
         raise Unavailable(f"none of the {len(frame):,} rows belongs to {named(targets)}.")
     return own
-
-
-UNLABELLED = "unlabelled"
-
-# A trace labels work "Command Buffer 0:Compute Command 0   ( python3 (4711) )  0xf169adeb":
-# who asked and which instance it was stand in columns of their own.
-BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"
-INSTANCE = rf"{BLANK}+0x[0-9a-fA-F]+{BLANK}*$"
-ASKER = rf"{BLANK}*\( .* \){BLANK}*$"
-_SAMPLE = 4096
-
-
-def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
-    """Return a code for each label and the distinct families that the codes stand for.
-
-    A family is a label without the process and the instance that it names at its end.
-    """
-    texts = labels.fillna("")
-    if not isinstance(texts.dtype, pd.StringDtype):
-        texts = texts.astype("string")
-    if texts[:_SAMPLE].nunique() > _SAMPLE // 2:
-        codes, names = _named(texts)
-    else:
-        own, distinct = pd.factorize(texts)
-        found, names = _named(pd.Series(distinct, dtype="string"))
-        codes = found[own]
-    return pd.Series(codes, index=labels.index, dtype="int64"), names
-
-
-def _named(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    every = pa.chunked_array(pa.array(texts, pa.string(), from_pandas=True))
-    once = _without(INSTANCE, every).combine_chunks().dictionary_encode()
-    shorter = _without(ASKER, once.dictionary)
-    names = [text.strip() or UNLABELLED for text in shorter.to_pylist()]
-    codes, distinct = pd.factorize(np.array(names, dtype=object))
-    return codes[once.indices.to_numpy()], tuple(distinct)
-
-
-def _without(end: str, texts: Any) -> Any:
-    options = pc.ReplaceSubstringOptions(pattern=end, replacement="")
-    return pc.call_function("replace_substring_regex", [texts], options)
 
 
 class Recorded(pd.DataFrame):
@@ -130,8 +86,11 @@ class Device:
 
     @cached_property
     def families(self) -> tuple[pd.Series, tuple[str, ...]]:
-        """The families of the target's labels."""
-        return families(self.own["label"])
+        """The code of each label of the target's work, and the families that codes stand for."""
+        if "kernel" not in self.own:
+            return families(self.own["label"])
+        codes, names = pd.factorize(self.own["kernel"])
+        return pd.Series(codes, self.own.index, dtype="int64"), tuple(map(str, names))
 
     def within(self, window: Window) -> tuple[Times, Times]:
         """Return the parts of the target's intervals that lie in a window."""

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, idle_before, in_order, spans
-from tracekit.analysis.scope import UNLABELLED, Device, families
+from tracekit.analysis.scope import Device
+from tracekit.tables import UNLABELLED, families
 
 _DEFAULT = re.compile(
     rf"^(command buffer \d+:?)?((compute|blit|render) command \d+)?$|^{UNLABELLED}$"

@@ -9,9 +9,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import Finding, Severity, Status, families, grouped, steady_window
+from tracekit.analysis import Finding, Severity, Status, grouped, steady_window
 from tracekit.base import TracekitError
 from tracekit.compare.samples import Sample
+from tracekit.tables import families
 
 _PERCENTILES = (50, 95)
 

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis import Finding, Times, families, lanes_of, spans
+from tracekit.analysis import Finding, Times, lanes_of, spans
 from tracekit.base import TracekitError
+from tracekit.tables import families
 
 Ids = NDArray[np.uint64]
 Redact = Callable[[str], str]

@@ -43,6 +43,11 @@ from .flat import Flat as Flat
 from .flat import read_flat as read_flat
 from .flat import read_table as read_table
 from .joins import asked as asked
+from .labels import ASKER as ASKER
+from .labels import BLANK as BLANK
+from .labels import INSTANCE as INSTANCE
+from .labels import UNLABELLED as UNLABELLED
+from .labels import families as families
 from .layout import Layout as Layout
 from .losses import LOSSES as LOSSES
 from .losses import Flaw as Flaw

@@ -6,6 +6,7 @@ import pandas as pd
 
 from tracekit.base import InputError
 from tracekit.tables.drift import DriftError
+from tracekit.tables.labels import kernels_of
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.schema import Column, Kind, Schema, Source
 
@@ -205,7 +206,7 @@ def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:
 _DTYPES: dict[Kind, str] = {
     **dict.fromkeys((Kind.TIME, Kind.INSTANT, Kind.DURATION, Kind.INTEGER, Kind.STACK), "Int64"),
     **dict.fromkeys((Kind.IDENTIFIER, Kind.BITS), "UInt64"),
-    **dict.fromkeys((Kind.TEXT, Kind.PROCESS, Kind.CLOCK), "string"),
+    **dict.fromkeys((Kind.TEXT, Kind.PROCESS, Kind.KERNEL, Kind.CLOCK), "string"),
     Kind.NUMBER: "Float64",
     Kind.FLAG: "boolean",
     Kind.TARGET: "bool",
@@ -216,5 +217,6 @@ _CONVERT: dict[Kind, Callable[[pd.Series], pd.Series]] = {
     Kind.BITS: _bits,
     Kind.NUMBER: _number,
     Kind.TEXT: _text,
+    Kind.KERNEL: lambda values: kernels_of(_text(values)),
     Kind.FLAG: _flag,
 }

@@ -21,6 +21,7 @@ class Kind(StrEnum):
     STACK = "stack"  # Int64: the number of a stack in the export's symbol table
     PROCESS = "process"  # string: a process's name, without the pid that `fmt` adds
     TARGET = "target"  # bool: is the row's pid one of the recording's targets?
+    KERNEL = "kernel"  # string: a label without the process and the instance that it names
     CLOCK = "clock"  # string: whose clock the times are read from, "gpu" or "host"
 
 

@@ -15,8 +15,8 @@ import duckdb
 import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
-from tracekit.analysis import ASKER, BLANK, INSTANCE, UNLABELLED
 from tracekit.base import UsageError, on_one_line, visible
+from tracekit.tables import ASKER, BLANK, INSTANCE, UNLABELLED
 
 Form = Literal["parquet", "csv", "json"]
 FORMS: Mapping[str, Form] = {".parquet": "parquet", ".csv": "csv", ".json": "json"}
@@ -61,7 +61,7 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-# As `tracekit.analysis.work_names` does it, by the same expressions in the same engine, RE2.
+# As `tracekit.tables.labels` does it, by the same expressions in the same engine, RE2.
 _SHORTER = (
     f"regexp_replace(regexp_replace(coalesce(label, ''), {text(INSTANCE)}, ''), {text(ASKER)}, '')"
 )

@@ -10,6 +10,7 @@ import pandas as pd
 from tracekit import analysis
 from tracekit.analysis import Result
 from tracekit.report.panel import Context, Tables, of_table, of_target, panel, rows
+from tracekit.tables import families
 
 MOST_ROWS = 20
 STEADY = "steady"
@@ -92,7 +93,7 @@ def by_time(
     Each group says how often, how long in all, which share of all groups' sum, and first when;
     times are in ns. Rows without a duration count as none; percentiles are linear between ranks.
     """
-    labelled, texts = analysis.families(labels if labels is not None else frame[column])
+    labelled, texts = families(labels if labels is not None else frame[column])
     channels, names = pd.factorize(frame[column].fillna("not stated").astype(str))
     known = frame["duration"].notna().to_numpy()
     codes = (channels * len(texts) + labelled.to_numpy())[known]

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis import Times, Window, families, lanes_of, spans, union
+from tracekit.analysis import Times, Window, lanes_of, spans, union
+from tracekit.tables import families
 
 
 class Kind(StrEnum):

@@ -1,0 +1,46 @@
+"""The column `kernel`: equal work has one name, whatever process and number its label tells."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from exported import MS, Piece, Program
+from tracekit.tables.labels import kernels_of
+
+
+@pytest.mark.parametrize(
+    ("label", "kernel"),
+    [
+        ("Command Buffer 0:gemm   ( python3 (4711) )  0xf169adeb", "Command Buffer 0:gemm"),
+        ("Command Buffer 0:gemm   ( a (b) (1) )  0x1", "Command Buffer 0:gemm"),
+        ("paged_attention", "paged_attention"),
+        ("      ( WindowServer (420) )  0xf169adeb", "unlabelled"),
+        (None, "unlabelled"),
+    ],
+)
+def test_a_kernel_is_a_label_without_process_and_number(label: str | None, kernel: str) -> None:
+    labels = pd.Series([label], index=[7], dtype="string")
+    assert kernels_of(labels).to_dict() == {7: kernel}
+
+
+def test_sql_ranks_kernels_whose_labels_all_differ(
+    tmp_path: Path, tracekit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Program()
+    for step in range(20):
+        program.commit(step * 10 * MS, [Piece(MS, label="gemm"), Piece(3 * MS, label="softmax")])
+    exports = program.write(tmp_path / "exports")
+    assert tracekit("import", exports, "--output", tmp_path / "runs" / "one").code == 0
+    monkeypatch.chdir(tmp_path)
+    sql = (
+        "select kernel, count(*) n, count(distinct label) labels, sum(duration) ns "
+        "from gpu_intervals where target group by kernel order by ns desc"
+    )
+    ran = tracekit("query", sql, "runs", "--format", "csv", "--output", "-")
+    assert ran.out.splitlines() == [
+        "kernel,n,labels,ns",
+        "Command Buffer 0:softmax,20,20,60000000",
+        "Command Buffer 0:gemm,20,20,20000000",
+    ], ran.err
