@@ -1,16 +1,15 @@
 """`avoidable-kernels`: copies and sorts take a large part of the device's time."""
 
-import re
-
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.avoidable import Avoidable, avoidable
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.analysis.submission import each
-from tracekit.analysis.work_names import NamedWork, words_of
+from tracekit.analysis.work_names import NamedWork
 from tracekit.base import duration, percent
 
 _COPIES = (
@@ -23,11 +22,7 @@ _SORTS = (
     "probabilities, sample greedily or by Gumbel noise and an argmax, and skip filters that let "
     "everything through."
 )
-_KINDS = {
-    "copies": (re.compile(r"\bcopy|copies|contiguous|as ?type|transpose"), _COPIES),
-    "sorts": (re.compile(r"\bsort|arg ?sort|partition|top ?k"), _SORTS),
-}
-_KERNEL = re.compile(r"attention|sdpa|gemm|gemv|mat ?mul|qmm|qmv|norm")
+_LEVERS = {Avoidable.COPY: _COPIES, Avoidable.SORT: _SORTS}
 
 
 def avoidable_kernels(
@@ -52,18 +47,17 @@ def avoidable_kernels(
     whole = busy(work.starts, work.ends)
     if whole == 0:
         raise Unavailable(f"the target's work in {loop.name} has no length.")
-    words = [words_of(name).replace("_", " ") for name in work.names]
-    for kind, (pattern, advice) in _KINDS.items():
-        named = [bool(pattern.search(name)) and not _KERNEL.search(name) for name in words]
-        chosen = np.array(named, bool)[work.codes]
+    kinds = [avoidable(name) for name in work.names]
+    for kind, advice in _LEVERS.items():
+        chosen = np.array([each is kind for each in kinds], bool)[work.codes]
         number, cost = int(chosen.sum()), int((work.ends - work.starts)[chosen].sum())
         if cost <= limit * whole:
             continue
         yield finding(
             message=(
                 f"{percent(cost / whole)} of the target's device time in {loop.name} "
-                f"({duration(cost)}) goes to {kind}: {number:,} pieces{each(number, iterations)}, "
-                f"mostly {work.most(chosen)}."
+                f"({duration(cost)}) goes to {kind.value}: {number:,} pieces"
+                f"{each(number, iterations)}, mostly {work.most(chosen)}."
             ),
             advice=advice,
             evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),
