@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from exported import MS, Piece, Program
+from device_programs import MS, Piece, Program
 from tracekit.tables.labels import kernels_of
 
 

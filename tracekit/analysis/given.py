@@ -19,6 +19,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracekit.analysis.channels import channels_table, work_groups_table
 from tracekit.analysis.counters import counter_means, counter_samples, pressure
 from tracekit.analysis.handover import handover_of
 from tracekit.analysis.idle.gaps import (
@@ -34,11 +35,13 @@ from tracekit.analysis.idle.work import surroundings, timeline_table, work_of
 from tracekit.analysis.inject import Unavailable, asked_tables, inject
 from tracekit.analysis.iterations import iterations_table, loop_of, pauses_table
 from tracekit.analysis.lifetime import lifetime_of
+from tracekit.analysis.memory import request_rises, room_of
 from tracekit.analysis.metrics.roofline import roof_of
 from tracekit.analysis.physics.belief import JUDGED, Belief
 from tracekit.analysis.physics.laws import Breach
 from tracekit.analysis.profile import PROFILES, frames_table
 from tracekit.analysis.program import program_of
+from tracekit.analysis.queueing import thread_names, turns_table
 from tracekit.analysis.residency import wired
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.scope import Recorded, device_of, gpu_of
@@ -180,6 +183,10 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "pauses": pauses_table,
     "loop": loop_of,
     "work": named_work,
+    "channels": channels_table,
+    "work_groups": work_groups_table,
+    "thread_names": thread_names,
+    "turns": turns_table,
     "loaded": loaded_table,
     "waits": waits_table,
     "gaps": gaps_table,
@@ -188,6 +195,8 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "causes": causes_table,
     "meanwhile": meanwhile_table,
     "residency": wired,
+    "request_rises": request_rises,
+    "room": room_of,
     "habits": habits_of,
     "happenings": happenings,
     "counter_samples": counter_samples,

@@ -13,6 +13,7 @@ from tracekit.analysis.idle.samples import host_words, other_thread, sampled
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
 from tracekit.analysis.iterations import Loop, unit
+from tracekit.analysis.memory import Room
 from tracekit.analysis.residency import Wired
 from tracekit.analysis.rule import Fact
 from tracekit.analysis.scope import steady_tokens
@@ -83,6 +84,7 @@ def habits_of(
     timeline: pd.DataFrame,
     iterations: pd.DataFrame | None,
     residency: Wired | None,
+    room: Room | None,
     submissions: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
     meanwhile: pd.DataFrame | None,
@@ -99,6 +101,7 @@ def habits_of(
         host_longer=host_time(held, timeline, loaded) > int(buffers["busy"].sum()),
         small_work=parties[Party.WAY_THERE] + parties[Party.WAY_BACK] > parties[Party.WORKS],
         lost=None if residency is None else residency.lost,
+        outgrown=None if room is None else room.outgrown,
         other_stream=other_thread(gaps, cpu_profile, submissions),
         sampled=sampled(meanwhile),
         meanwhile=host_words(meanwhile),

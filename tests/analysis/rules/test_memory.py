@@ -122,8 +122,8 @@ def test_lines_grow_by_their_slope_and_saw_teeth_do_not() -> None:
 
 
 def resources(count: int, **cells: object) -> pd.DataFrame:
-    """Make resources of 1, 2, … KiB in a second, half of them with a label."""
-    rows = [(SECOND + round(SECOND * at / count), 1024 * (at + 1)) for at in range(count)]
+    """Make resources of so many, …, 2, 1 KiB in a second, half of them with a label."""
+    rows = [(SECOND + round(SECOND * at / count), 1024 * (count - at)) for at in range(count)]
     labels = ["scores"] * (count // 2) + [None] * (count - count // 2)
     made = table("time size", *rows, unit=1, event="Allocation", type="Buffer", target=True)
     return made.assign(label=pd.array(labels, dtype="string"), **cells)
@@ -189,7 +189,7 @@ def test_what_is_wired_in_most_parts_and_not_allocated_is_lost(golden: Golden) -
     golden(*by_size, *by_level, *lost(wiring(*EACH, size="128.00"), None))
     assert not lost(wiring(*EACH), None)
     for own in (True, False):  # what others allocate is no reason
-        beside = levels.assign(target=own)
+        beside = levels.assign(target=own, pid=4711)
         assert bool(lost(wiring(*EACH), None, allocated_sizes=beside)) != own
     machine = Provenance(machine={"memory": 8 << 30, "swap": MIB})
     sets = table("time target", (50, True), (60, True), (70, False))
@@ -210,3 +210,107 @@ def test_memory_that_is_wired_for_a_reason_is_not_lost() -> None:
         (EACH, 0, "0.99", 0),  # less than a megabyte
     ):
         assert len(lost(wiring(*at, size=size), allocating(*[allocated] * 8))) == number, (at, size)
+
+
+def by_request(
+    *left: int, at_once: bool = True, pause: float = 1.5, machine: int | None = None
+) -> list[Finding]:
+    """Judge requests of half a second with pauses, each of which leaves so many MiB."""
+    levels: list[tuple[float, float, int]] = []
+    work: list[tuple[int, int]] = []
+    level, at = 1_000, 1.0
+    levels.append((0.0, at, level))
+    for size in left:
+        work += [(round(at * SECOND) + k * 25 * MS, 25 * MS) for k in range(20)]
+        for part in range(10):
+            level += size if at_once and part == 0 else (0 if at_once else size // 10)
+            levels.append((at + part * 0.05, 0.05, level))
+        levels.append((at + 0.5, pause, level))
+        at += 0.5 + pause
+    rows = [(start, length, size * MIB) for start, length, size in levels]
+    sizes = table("start duration size", *rows, unit=SECOND, pid=4711, target=True)
+    known = {"gpu_intervals": intervals(work), "allocated_sizes": sizes}
+    memory = Provenance(machine={} if machine is None else {"memory": machine * MIB})
+    return judged("memory-growth", provenance=memory, **known)
+
+
+@pytest.mark.parametrize(
+    ("left", "rise"),
+    [
+        pytest.param((942,) * 8, 942, id="eight requests"),
+        pytest.param((300, 300, 300), 300, id="three requests"),
+        pytest.param((5_000, 300, 310, 290, 300), 300, id="the first makes what all use"),
+        pytest.param((300, 300, 0, 300, 300, 300), 300, id="one leaves nothing"),
+        pytest.param((300, 300), None, id="two requests"),
+        pytest.param((900, 300, 100, 30, 10, 0, 0), None, id="memory levels off"),
+        pytest.param((300, -300, 300, -300, 300), None, id="what comes goes again"),
+        pytest.param((900, 0, 0, 0, 0), None, id="the first alone"),
+        pytest.param((147,) * 18 + (0,) * 12, None, id="a cache that is full in the end"),
+        pytest.param((9, 8, 9, 8), None, id="hardly anything"),
+    ],
+)
+def test_memory_that_each_request_leaves_behind_is_found(
+    left: tuple[int, ...], rise: int | None
+) -> None:
+    found = [one.fact("rise") for one in by_request(*left)]
+    assert found == ([] if rise is None else [rise * MIB])
+
+
+def test_what_a_request_leaves_is_told_from_its_beginning_or_not() -> None:
+    [prefill], [steadily] = by_request(*(942,) * 8), by_request(*(940,) * 8, at_once=False)
+    assert (prefill.fact("at_once"), steadily.fact("at_once")) == (True, False)
+    assert (prefill.fact("first"), prefill.fact("last")) == (1_942 * MIB, 8_536 * MIB)
+    assert prefill.fact("requests") == 8
+    assert len(prefill.evidence) == 8
+
+
+def growing(*sizes: int) -> pd.DataFrame:
+    """Make eight allocations of each size, in KiB, in equal parts of the second second."""
+    rows = [
+        (SECOND + (SECOND * (8 * at + k)) // (8 * len(sizes)), 1024 * size)
+        for at, size in enumerate(sizes)
+        for k in range(8)
+    ]
+    made = table("time size", *rows, unit=1, event="Allocation", type="Buffer", target=True)
+    return made.assign(label=pd.array([None] * len(rows), dtype="string"))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "grown"),
+    [
+        pytest.param(range(800, 4_000, 100), True, id="a cache that is copied"),
+        pytest.param([100] * 32, False, id="always the same"),
+        pytest.param([100, 900] * 16, False, id="two sizes in turns"),
+        pytest.param(range(4_000, 800, -100), False, id="smaller and smaller"),
+        pytest.param([1_000 + place for place in range(32)], False, id="by three percent"),
+    ],
+)
+def test_buffers_that_grow_all_the_time_are_not_kept_for_use_again(
+    sizes: Sequence[int], grown: bool
+) -> None:
+    [one] = hot(growing(*sizes))
+    assert (one.cause == "growing-allocations") is grown
+    assert ("does not help" in one.advice) is grown
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "machine", "cause"),
+    [
+        pytest.param(9, 18, {}, "wiring-outgrown", id="twice as much as before"),
+        pytest.param(9, 18, {"memory": 64}, "wiring-lost", id="much room is left"),
+        pytest.param(9, 18, {"memory": 24}, "wiring-outgrown", id="as much as can be wired"),
+        pytest.param(22, 22, {"memory": 24}, "wiring-outgrown", id="nearly all of the machine"),
+        pytest.param(18, 18, {"memory": 24}, "wiring-lost", id="all along, and over the limit"),
+        pytest.param(9, 9, {}, "wiring-lost", id="all along"),
+        pytest.param(9, 9, {"paged_out": 2}, "wiring-outgrown", id="memory was written out"),
+    ],
+)
+def test_the_wired_limit_is_for_a_model_that_lost_its_place(
+    first: int, last: int, machine: dict[str, int], cause: str
+) -> None:
+    rows = [(at * 100, (first + (last - first) * at // 7) << 30) for at in range(8)]
+    sizes = table("start size", *rows, duration=100, pid=4711, target=True)
+    known = Provenance(machine={name: size << 30 for name, size in machine.items()})
+    [one] = lost(wiring(*EACH), allocating(0), allocated_sizes=sizes, provenance=known)
+    assert one.cause == cause
+    assert one.advice.startswith("Make room") is (cause == "wiring-outgrown")

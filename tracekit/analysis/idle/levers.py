@@ -20,9 +20,10 @@ class Habits:
     An iteration drains the queue so many times without the host being known to have gone on
     (`waits`), and commits so many `buffers` for each of these. The host may take longer for it
     than the device (`host_longer`), and the way there and back together longer than the device's
-    work (`small_work`); memory that is wired in it may be `lost` (see `Wired.lost`),
-    another thread may work while committed work waits (`other_stream`). What the host does
-    `meanwhile` is a sentence, if it was `sampled`.
+    work (`small_work`). Memory that is wired in it may be `lost` (see `Wired.lost`), as the target
+    may have `outgrown` what can be held (see `Room.outgrown`). Another thread may work while
+    committed work waits (`other_stream`). What the host does `meanwhile` is a sentence, if it was
+    `sampled`.
     """
 
     waits: float | None = None
@@ -30,6 +31,7 @@ class Habits:
     host_longer: bool = False
     small_work: bool = False
     lost: bool | None = None
+    outgrown: bool | None = None
     other_stream: bool = False
     sampled: bool = False
     meanwhile: str = ""
@@ -60,8 +62,14 @@ def mechanism(cause: Cause, habits: Habits) -> Mechanism:
     if cause is Cause.LATE_START:
         return Mechanism.OTHER_STREAM if habits.other_stream else Mechanism.LATE_START
     if cause is Cause.WIRING:
-        return _WIRING[habits.lost]
+        return _wiring(habits)
     return _MECHANISMS[cause]
+
+
+def _wiring(habits: Habits) -> Mechanism:
+    if habits.lost and habits.outgrown:
+        return Mechanism.CACHE_SWAPPED
+    return _WIRING[habits.lost]
 
 
 def _turn(cause: Cause, habits: Habits) -> Mechanism:

@@ -7,22 +7,16 @@ from tracekit.analysis.avoidable import Avoidable, avoidable
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.analysis.submission import each
 from tracekit.analysis.work_names import NamedWork
 from tracekit.base import duration, percent
 
-_COPIES = (
-    "Keep arrays in the layout and the type that their readers take: no transposes, casts or "
-    "slices that have to be made contiguous in the loop, caches that are written in place, "
-    "donated inputs."
-)
-_SORTS = (
-    "Do not sort the whole vocabulary for a sample: take mx.argpartition or top-k before the "
-    "probabilities, sample greedily or by Gumbel noise and an argmax, and skip filters that let "
-    "everything through."
-)
-_LEVERS = {Avoidable.COPY: _COPIES, Avoidable.SORT: _SORTS}
+_LEVERS = {
+    Avoidable.COPY: Mechanism.AVOIDABLE_COPY,
+    Avoidable.SORT: Mechanism.AVOIDABLE_SORT,
+}
 
 
 def avoidable_kernels(
@@ -48,7 +42,7 @@ def avoidable_kernels(
     if whole == 0:
         raise Unavailable(f"the target's work in {loop.name} has no length.")
     kinds = [avoidable(name) for name in work.names]
-    for kind, advice in _LEVERS.items():
+    for kind, lever in _LEVERS.items():
         chosen = np.array([each is kind for each in kinds], bool)[work.codes]
         number, cost = int(chosen.sum()), int((work.ends - work.starts)[chosen].sum())
         if cost <= limit * whole:
@@ -59,7 +53,7 @@ def avoidable_kernels(
                 f"({duration(cost)}) goes to {kind.value}: {number:,} pieces"
                 f"{each(number, iterations)}, mostly {work.most(chosen)}."
             ),
-            advice=advice,
+            lever=lever,
             evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),
             saving=cost,
         )

@@ -7,8 +7,8 @@ from tracekit.analysis.intervals import Window, busy
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.residency import habit
-from tracekit.analysis.rule import Findings, finding, moments
-from tracekit.analysis.upkeep import allocations, wiring
+from tracekit.analysis.rule import Fact, Finding, Findings, finding, moments
+from tracekit.analysis.upkeep import allocations, growing_sizes, wiring
 from tracekit.base import duration, percent, quantity, size
 
 _NAMED = 3
@@ -29,7 +29,9 @@ def hot_allocations(
         Resources of Metal that the target allocates in most parts of the window. It fires when
         there are `per_step` or more for each iteration (default 1.5), or where iterations are not
         known `per_second` or more for each second (50). A pool that fills at the beginning does
-        not count. Time in which the driver wired memory for the target is named beside it.
+        not count. Where the largest grow all the time, the finding says so, as buffers that are
+        kept for use again do not help then. Time in which the driver wired memory for the target
+        is named beside it.
 
     Why it matters:
         Making a buffer and wiring its memory takes time of the loop that asks for it. A loop
@@ -37,7 +39,7 @@ def hot_allocations(
         which bubbles counts.
 
     What to do:
-        Preallocate, pool, and keep shapes the same.
+        Preallocate, pool, and keep shapes the same; write what grows in place.
 
     When it abstains:
         When allocations were not recorded or their events have unknown names, and when the target
@@ -51,6 +53,10 @@ def hot_allocations(
     if rate < (per_second if each == "second" else per_step) or own.empty:
         return
     if not habit(own["time"].to_numpy(dtype=np.int64), loop):
+        return
+    grown = growing_sizes(own, loop)
+    if grown is not None:
+        yield _growing(own, grown, rate, each)
         return
     sizes = own["size"].dropna()
     volume = f", {size(int(sizes.sum()))} in all" if len(sizes) else ""
@@ -67,6 +73,25 @@ def hot_allocations(
             largest["time"],
             (size(None if pd.isna(n) else int(n)) for n in largest["size"]),
         ),
+    )
+
+
+def _growing(own: pd.DataFrame, grown: tuple[int, int], rate: float, each: str) -> Finding:
+    first, last = grown
+    facts = (
+        Fact("number", len(own), "count"),
+        Fact("rate", rate, ""),
+        Fact("each", each),
+        Fact("first", first, "bytes"),
+        Fact("last", last, "bytes"),
+    )
+    largest = own.sort_values("size", ascending=False, kind="stable")
+    return finding(
+        wording="growing-allocations",
+        facts=facts,
+        cause="growing-allocations",
+        lever=Mechanism.GROWING_WORK,
+        evidence=moments("resource_allocations", largest["time"], map(size, largest["size"])),
     )
 
 

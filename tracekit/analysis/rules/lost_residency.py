@@ -8,6 +8,7 @@ from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.machine import Machine, memory_words
+from tracekit.analysis.memory import Room
 from tracekit.analysis.residency import Wired
 from tracekit.analysis.rule import Findings, finding, longest
 from tracekit.analysis.scope import Device
@@ -24,6 +25,7 @@ def lost_residency(
     iterations: pd.DataFrame | None,
     shares: dict[Cause, int] | None,
     machine: Machine,
+    room: Room | None,
     *,
     limit: float = 0.01,
 ) -> Findings:
@@ -41,7 +43,8 @@ def lost_residency(
         That makes a model ten times slower and more.
 
     What to do:
-        Raise the wired limit, use a smaller model, free memory, keep residency sets alive.
+        Where the target outgrew what the machine can hold, free or limit caches, or use a smaller
+        model. Where a model alone lost its place, raise the wired limit, keep residency sets alive.
 
     When it abstains:
         When driver events were not recorded or name no sizes, when the target is not known, and
@@ -60,6 +63,7 @@ def lost_residency(
     times = ""
     if residency.often is not None and iterations is not None:
         times = f" before {residency.often[0]:,} of {residency.often[1]:,} {unit(iterations)}s"
+    outgrown = room is not None and room.outgrown
     changed = 0
     if residency_changes is not None:
         changed = len(loop.rows(residency_changes[residency_changes["target"]], "time"))
@@ -68,10 +72,19 @@ def lost_residency(
         message=(
             f"{size(int(residency.sizes.sum()))} were wired again{times} in {loop.name}, "
             f"{beside}: that took {duration(lasted)}, {percent(lasted / loop.length)} of it."
-            f"{sets}{memory_words(machine)}"
+            f"{sets}{_room_words(room)}{memory_words(machine)}"
         ),
-        lever=Mechanism.WIRING_LOST,
+        lever=Mechanism.CACHE_SWAPPED if outgrown else Mechanism.WIRING_LOST,
         evidence=longest("driver_events", residency.starts, residency.ends),
         saving=None if shares is None else shares[Cause.WIRING],
         within="bubbles",
     )
+
+
+def _room_words(room: Room | None) -> str:
+    """Say, with a blank before it, how much the target had allocated, as far as that is known."""
+    if room is None or room.first is None or room.most is None:
+        return ""
+    grown = f", {size(room.grown)} of it since the loop began" if room.grown > 0 else ""
+    limit = f"; the limit is {size(room.limit)}" if room.limit is not None else ""
+    return f" At most {size(room.most)} were allocated{grown}{limit}."

@@ -8,18 +8,15 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.iterations import Loop
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.machine import Machine
-from tracekit.analysis.rule import Evidence, Findings, finding
+from tracekit.analysis.memory import RequestRises
+from tracekit.analysis.rule import Evidence, Fact, Finding, Findings, finding
 from tracekit.analysis.scope import Targets, steady_steps, steady_tokens
-from tracekit.analysis.upkeep import Trend, levels, trend
+from tracekit.analysis.upkeep import Trend, allocations, growing_sizes, levels, trend
 from tracekit.base import duration, percent, size
 
-_ADVICE = (
-    "If it is a cache of keys and values, it is meant to grow: preallocate it or page it, so that "
-    "it does not move while it grows, and bound it by fewer blocks, smaller elements or a window. "
-    "Otherwise look for what each step keeps: lists of results that are never evaluated or "
-    "dropped, arrays held by a closure, a pool without a limit (mx.set_cache_limit)."
-)
+_SHOWN = 20
 _HELD = "bytes_held"  # a gauge of workloads that keep a cache: bytes that it has
 _MEANT = 1.25  # times what the workload says that it keeps
 
@@ -31,6 +28,8 @@ def memory_growth(
     process_samples: pd.DataFrame | None,
     steps: pd.DataFrame | None,
     gauges: pd.DataFrame | None,
+    request_rises: RequestRises | None,
+    resource_allocations: pd.DataFrame | None,
     machine: Machine,
     *,
     share: float = 0.05,
@@ -43,20 +42,30 @@ def memory_growth(
         target has allocated, or of its resident memory where that was not recorded. It fires
         when they rise from part to part up to the end, by more than `share` of the first (default
         5 %) and more than `least` bytes (32 MiB); what goes up and down, and what is allocated
-        once, does not count. It is silent where the workload itself reports, by a gauge
-        `bytes_held`, that it keeps as much.
+        once, does not count. Where pauses part three requests or more, it is what each of them
+        leaves behind that counts: it fires when late ones leave as much as early ones, and is
+        silent when the last ones leave nothing. It is silent where the workload itself reports, by
+        a gauge `bytes_held`, that it keeps as much.
 
     Why it matters:
         What grows with each token sets how long a sequence or a server can run. Near the end
         macOS compresses and swaps, and the last tokens are the slowest.
 
+    What to do:
+        Preallocate or bound what is meant to grow, and give back what a request leaves.
+
     When it abstains:
         When neither allocated sizes nor samples of the process are there, or there are too few
         for the window.
     """
+    kept = _kept(gauges, loop)
+    if request_rises is not None and _matters(request_rises, max(least, _MEANT * kept), share):
+        yield _by_request(request_rises, machine)
+        return
+    if request_rises is not None and request_rises.levels_off:
+        return
     found = trend(levels(allocated_sizes, process_samples, targets), loop)
     enough = found.grown > max(least, share * found.floors[0])
-    kept = _kept(gauges, loop)
     if not found.rising or not enough or found.grown <= _MEANT * kept:
         return
     meant = f" Of that the workload itself says that it keeps {size(kept)}; the rest is beside it."
@@ -67,8 +76,45 @@ def memory_growth(
             f"{', '.join(_rates(found, steps))}.{meant if kept > 0 else ''}"
             f"{_until_full(found, machine)}"
         ),
-        advice=_ADVICE,
+        lever=_lever(resource_allocations, loop),
         evidence=_evidence(found),
+    )
+
+
+def _lever(resource_allocations: pd.DataFrame | None, loop: Loop) -> Mechanism:
+    """Return the lever: buffers that grow all the time are copied in order to grow."""
+    if resource_allocations is not None:
+        with suppress(Unavailable):
+            if growing_sizes(allocations(resource_allocations, loop), loop) is not None:
+                return Mechanism.GROWING_WORK
+    return Mechanism.MEMORY_GROWTH
+
+
+def _matters(left: RequestRises, least: float, share: float) -> bool:
+    return left.rising and left.grown > max(least, share * left.floors[1])
+
+
+def _by_request(left: RequestRises, machine: Machine) -> Finding:
+    memory = machine.get("memory")
+    facts = (
+        Fact("what", left.what),
+        Fact("rise", left.typical, "bytes"),
+        Fact("requests", left.starts.size, "count"),
+        Fact("first", int(left.floors[1]), "bytes"),
+        Fact("last", int(left.floors[-1]), "bytes"),
+        Fact("at_once", left.at_once),
+        Fact("falls", int((left.rises < 0).sum()), "count"),
+        Fact("machine", None if memory is None else int(memory), "bytes"),
+    )
+    behind = zip(left.starts.tolist(), left.ends.tolist(), left.floors[1:].tolist(), strict=True)
+    return finding(
+        wording="memory-by-request",
+        facts=facts,
+        lever=Mechanism.MEMORY_BY_REQUEST,
+        evidence=tuple(
+            Evidence(left.table, start, end, f"{size(floor)} afterwards")
+            for start, end, floor in behind
+        )[:_SHOWN],
     )
 
 

@@ -64,8 +64,9 @@ class Program:
     device: str = "M2 Max"
     latency: int = 20 * US
     report: int = 30 * US
-    free: int = 0
     number: int = 0
+    queues: dict[str, int] = field(default_factory=dict[str, int])
+    """When the device is through with each queue."""
     rows: dict[str, list[Sequence[Cell]]] = field(default_factory=dict[str, list[Sequence[Cell]]])
 
     def add(self, schema: str, *cells: Cell) -> None:
@@ -73,23 +74,33 @@ class Program:
         self.rows.setdefault(schema, []).append(cells)
 
     @property
+    def free(self) -> int:
+        """When the device is through with all queues."""
+        return max(self.queues.values(), default=0)
+
+    @property
     def owner(self) -> Compound:
         """The cell of the process."""
         return process(self.name, self.pid, "TODO")
 
     def commit(
-        self, at: int, pieces: Iterable[Piece], who: str = "Main Thread", tid: int = 101
+        self,
+        at: int,
+        pieces: Iterable[Piece],
+        who: str = "Main Thread",
+        tid: int = 101,
+        queue: str = "",
     ) -> tuple[int, int]:
         """Commit a command buffer; return when the device starts it and when it is reported."""
         self.number += 1
-        start = begin = end = max(at + self.latency, self.free)
+        start = begin = end = max(at + self.latency, self.queues.get(queue, 0))
         last = begin
         for place, piece in enumerate(pieces):
             begin = last if piece.beside else end
             last = begin
             self._run(begin, piece, at, place)
             end = max(end, begin + piece.length)
-        self.free = end
+        self.queues[queue] = end
         done = end + self.report
         committing = thread(who, tid, self.owner)
         self.add(

@@ -1,0 +1,127 @@
+"""`blit-copies`: copies that take the device's time by themselves, told by their channel."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysed import MS, given, judged, named, row_of_steps
+from tracekit.analysis.rule import Finding
+
+US = 1_000
+STEP = 10 * MS
+
+
+def pieces(*rows: tuple[int, int, str], size: int = 0) -> pd.DataFrame:
+    """Make `gpu_intervals` of (start, duration, channel), in µs."""
+    frame = pd.DataFrame(rows, columns=pd.Index(["start", "duration", "channel"]))
+    frame[["start", "duration"]] *= US
+    frame["duration"] = frame["duration"].astype("Int64")
+    cells: dict[str, Any] = {"target": True, "clock": "gpu", "label": "Blit Command 0"}
+    numbers = pd.array(frame["start"] // STEP + 1, dtype="UInt64")
+    return frame.assign(**cells, bytes=size, start_latency=1, command_buffer=numbers)
+
+
+def steps_with(blit: int, *, beside: int = 0, steps: int = 40, size: int = 0) -> pd.DataFrame:
+    """Make steps of 10 ms: four copies of so many µs together, and compute for the rest.
+
+    Of each copy so many µs run beside compute.
+    """
+    rows: list[tuple[int, int, str]] = []
+    for step in range(steps):
+        begin = step * 10_000
+        at = begin
+        for _ in range(4):
+            rows.append((at, blit // 4, "Blit"))
+            at += blit // 4 - beside
+            rows.append((at, (10_000 - blit) // 4 + beside, "Compute"))
+            at += (10_000 - blit) // 4 + beside
+    return pieces(*rows, size=size)
+
+
+def found(frame: pd.DataFrame, **tables: Any) -> list[Finding]:
+    steps = row_of_steps([STEP] * 40)
+    window = named(("steady", 0, 40 * STEP), unit=1)
+    return judged("blit-copies", gpu_intervals=frame, steps=steps, phases=window, **tables)
+
+
+@pytest.mark.parametrize(
+    ("blit", "beside", "share"),
+    [
+        pytest.param(6_000, 0, 0.60, id="most of the device's time"),
+        pytest.param(1_040, 0, 0.104, id="just above a tenth"),
+        pytest.param(1_000, 0, None, id="a tenth"),
+        pytest.param(2_000, 200, 0.12, id="partly beside compute"),
+        pytest.param(2_000, 300, None, id="mostly beside compute"),
+    ],
+)
+def test_only_copies_that_nothing_runs_beside_count(
+    blit: int, beside: int, share: float | None
+) -> None:
+    findings = found(steps_with(blit, beside=beside))
+    assert [one.fact("share") for one in findings] == ([] if share is None else [share])
+
+
+def test_copies_are_told_by_number_length_and_bandwidth() -> None:
+    [one] = found(steps_with(6_000, size=1_500_000))
+    wanted = {"channel": "Blit", "each": 4.0, "per": "step", "length": 1_500 * US, "alike": True}
+    assert {name: one.fact(name) for name in wanted} == wanted
+    assert one.fact("size") == 1_500_000
+    assert one.fact("bandwidth") == pytest.approx(1e9)
+    assert one.saving == 240 * MS
+    [unknown] = found(steps_with(6_000))
+    assert unknown.fact("bandwidth") is None
+
+
+def test_copies_at_the_beginning_alone_are_a_load() -> None:
+    frame = steps_with(6_000)
+    late = (frame["channel"] == "Blit") & (frame["start"] > 10 * STEP)
+    assert not found(frame.assign(channel=frame["channel"].mask(late, "Compute")))
+
+
+@pytest.mark.parametrize("channel", ["Compute", "Vertex", "Fragment"])
+def test_other_channels_are_no_copies(channel: str) -> None:
+    frame = steps_with(6_000)
+    assert not found(frame.assign(channel=frame["channel"].replace("Blit", channel)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_time_alone_is_what_a_count_of_moments_says(seed: int) -> None:
+    """Random pieces on three channels, against an array of moments."""
+    random = np.random.default_rng(seed)
+    channels = ["Compute", "Blit", "Fragment"]
+    rows = [
+        (int(random.integers(0, 900)), int(random.integers(1, 60)), channels[random.integers(3)])
+        for _ in range(40)
+    ]
+    moments = np.zeros((3, 1_000), bool)
+    for start, length, channel in rows:
+        moments[channels.index(channel), start : start + length] = True
+    window = named(("steady", 0, US * 1_000), unit=1)
+    table = given(gpu_intervals=pieces(*rows), phases=window)["channels"].set_index("channel")
+    for place, channel in enumerate(channels):
+        alone = moments[place] & ~np.delete(moments, place, axis=0).any(axis=0)
+        assert table.loc[channel, "time"] == moments[place].sum() * US, channel
+        assert table.loc[channel, "alone"] == alone.sum() * US, channel
+        assert table.loc[channel, "share"] == moments[place].sum() / moments.any(axis=0).sum()
+
+
+def test_pieces_of_equal_length_and_place_stand_in_for_a_name() -> None:
+    """Each step has a long piece, four short ones that take about as long, and one copy."""
+    rows: list[tuple[int, int, str]] = []
+    for step in range(30):
+        begin = step * 10_000
+        rows += [(begin, 5_000, "Compute"), (begin + 9_500, 400, "Blit")]
+        rows += [(begin + 5_000 + 1_000 * k, 200 + k, "Compute") for k in range(4)]
+    frame = pieces(*rows)
+    window = named(("steady", 0, 30 * STEP), unit=1)
+    steps = row_of_steps([STEP] * 30)
+    groups = given(gpu_intervals=frame, phases=window, steps=steps)["work_groups"]
+    columns = ["channel", "pieces", "length", "each"]
+    assert groups[columns].to_numpy().tolist() == [
+        ["Compute", 30, 5_000 * US, 1.0],
+        ["Compute", 120, 201_500, 4.0],
+        ["Blit", 30, 400 * US, 1.0],
+    ]
+    assert groups["place"].tolist() == pytest.approx([0.0, 0.65, 0.95])

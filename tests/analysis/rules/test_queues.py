@@ -1,0 +1,172 @@
+"""`shared-queue`: who waits behind whom in one process, by a small machine of queues and threads.
+
+Each thread of the machine commits turns of command buffers, waits for their report, and rests.
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysed import given, judged, named
+from tracekit.analysis.queueing import thread_names
+from tracekit.analysis.rule import Finding
+
+US = 1_000
+MS = 1_000_000
+START = 20 * US
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A thread that hands over turns of `parts` buffers, `length` ns of work in all, then rests."""
+
+    length: int
+    parts: int = 1
+    rest: int = 50 * US
+    every: int = 0
+    queue: str = ""
+    ahead: int = 1
+    """How many turns it keeps in flight; 1: it waits for each."""
+
+
+def play(workers: Sequence[Worker], until: int, seed: int = 1) -> dict[str, pd.DataFrame]:
+    """Run the threads, and return the tables that a trace of them has."""
+    random = np.random.default_rng(seed)
+    free: dict[str, int] = {}
+    rows: list[tuple[int, int, int, int, int, int]] = []
+    reports: list[list[int]] = [[] for _ in workers]
+    waiting = [(place * MS, place) for place in range(len(workers))]
+    heapq.heapify(waiting)
+    while waiting and waiting[0][0] < until:
+        at, place = heapq.heappop(waiting)
+        worker = workers[place]
+        done = at
+        for part in range(worker.parts):
+            commit = at + part * 90 * US
+            start = max(commit + START, free.get(worker.queue, 0))
+            end = start + round(worker.length / worker.parts * random.uniform(0.9, 1.1))
+            free[worker.queue] = end
+            done = end + 30 * US
+            rows.append((place, commit, start, end, done, len(rows)))
+        reports[place].append(done)
+        awaited = reports[place][-worker.ahead :][0] if len(reports[place]) >= worker.ahead else at
+        again = max(at + worker.parts * 90 * US, awaited) + worker.rest
+        if worker.every:
+            again = max(again, at + round(worker.every * random.uniform(0.9, 1.1)))
+        heapq.heappush(waiting, (again, place))
+    return tables(rows)
+
+
+def tables(rows: list[tuple[int, int, int, int, int, int]]) -> dict[str, pd.DataFrame]:
+    thread, commit, start, end, done, number = (
+        np.array(column, np.int64) for column in zip(*rows, strict=True)
+    )
+    ids = pd.array(number + 100, dtype="UInt64")
+    own = {"target": True, "command_buffer": ids, "clock": "gpu", "tid": thread + 1}
+    intervals = pd.DataFrame({"start": start, **own, "channel": "Compute", "label": ""})
+    intervals["duration"] = pd.array(end - start, dtype="Int64")
+    intervals["start_latency"] = pd.array(start - commit, dtype="Int64")
+    submissions = pd.DataFrame({"start": commit - 10 * US, "event": "", **own})
+    submissions["duration"] = pd.array([10 * US] * len(rows), dtype="Int64")
+    completions = pd.DataFrame({"time": done, "command_buffer": ids, "clock": "gpu"})
+    return {"gpu_intervals": intervals, "submissions": submissions, "completions": completions}
+
+
+def found(workers: Sequence[Worker], until: int = 12_000 * MS, seed: int = 1) -> list[Finding]:
+    return judged("shared-queue", **play(workers, until, seed))
+
+
+DECODE = Worker(50 * MS, parts=10)
+SPEECH = Worker(350 * MS, parts=3, every=700 * MS)
+
+
+def test_steps_that_wait_behind_another_threads_work_are_found_with_both_threads() -> None:
+    [one] = found([DECODE, SPEECH])
+    assert (one.fact("thread"), one.fact("other")) == ("0x1", "0x2")
+    assert one.fact("wait") == pytest.approx(350 * MS, rel=0.1)
+    assert one.fact("length") == pytest.approx(50 * MS, rel=0.1)
+    assert one.fact("usual") == pytest.approx(START, abs=5 * US)
+    assert one.saving is not None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_how_many_wait_is_what_the_machine_counts(seed: int) -> None:
+    """Invented mixes: short work of 4 to 30 ms behind long work of 100 to 900 ms."""
+    random = np.random.default_rng([seed, 5])
+    short = Worker(int(random.integers(4, 30)) * MS, parts=int(random.integers(2, 9)))
+    long = int(random.integers(100, 900)) * MS
+    late = Worker(long, parts=int(random.integers(1, 6)), every=3 * long)
+    end = 20 * long + 5_000 * MS
+    made = play([short, late], end, seed)
+    [one] = judged("shared-queue", phases=named(("steady", 0, end + 3 * long), unit=1), **made)
+    work = made["gpu_intervals"]
+    own = work[work["tid"] == 1].sort_values("command_buffer")
+    turn = np.arange(len(own)) // short.parts
+    commits = (own["start"] - own["start_latency"]).groupby(turn).min()
+    lasted = (own["start"] + own["duration"]).groupby(turn).max() - commits
+    waited = int((lasted > 2 * short.length).sum())
+    assert one.fact("waiting") == pytest.approx(waited, abs=1)
+    assert one.fact("one_in") == round(int(str(one.fact("turns"))) / int(str(one.fact("waiting"))))
+
+
+@pytest.mark.parametrize(
+    "workers",
+    [
+        pytest.param([DECODE], id="one thread"),
+        pytest.param([DECODE, Worker(350 * MS, 3, every=700 * MS, queue="b")], id="two queues"),
+        pytest.param([DECODE, Worker(60 * MS, 10)], id="two that take as long"),
+        pytest.param([DECODE, Worker(350 * MS, 3, every=30_000 * MS)], id="once in a while"),
+        pytest.param([Worker(5 * MS, ahead=3), Worker(6 * MS, ahead=3)], id="short turns"),
+    ],
+)
+def test_others_do_not_wait_for_long(workers: list[Worker]) -> None:
+    assert not found(workers)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_that_encode_parts_of_one_graph_share_no_queue(threads: int) -> None:
+    """Each graph has a short part and long ones, handed over by a thread each, two in flight."""
+    rows: list[tuple[int, int, int, int, int, int]] = []
+    at, free = 0, 0
+    ends = [0, 0]
+    for _ in range(150):
+        for thread in range(threads):
+            commit = at + thread * 150 * US
+            start = max(commit + START, free)
+            free = start + (2 * MS if thread == 0 else 20 * MS)
+            rows.append((thread, commit, start, free, free + 30 * US, len(rows)))
+        ends.append(free)
+        at = max(at + 500 * US, ends[-2] + 60 * US)
+    assert not judged("shared-queue", **tables(rows))
+
+
+def test_workers_of_a_pool_that_take_turns_in_committing_share_no_queue() -> None:
+    random = np.random.default_rng(3)
+    rows: list[tuple[int, int, int, int, int, int]] = []
+    at, free = 0, 0
+    ends = [0, 0, 0]
+    for _ in range(400):
+        start = max(at + START, free)
+        free = start + (20 * MS if random.random() < 0.15 else 2 * MS)
+        rows.append((int(random.integers(3)), at, start, free, free + 30 * US, len(rows)))
+        ends.append(free)
+        at = max(at + 300 * US, ends[-3] + 30 * US)
+    assert not judged("shared-queue", **tables(rows))
+
+
+def test_threads_are_called_by_their_names() -> None:
+    threads = pd.DataFrame({"tid": [1], "name": ["decode"], "target": [True]})
+    cells = ["com.speech 0x2 (omni, pid: 77)", "Main Thread 0x3 (a (b), pid: 7)", None]
+    submissions = pd.DataFrame({"tid": [2, 3, 4], "thread": cells, "target": True})
+    names = thread_names(threads, submissions, None)
+    assert names == {1: "“decode” (0x1)", 2: "“com.speech” (0x2)", 3: "“Main Thread” (0x3)"}
+
+
+def test_turns_begin_when_all_before_them_is_reported() -> None:
+    turns = given(**play([Worker(50 * MS, parts=10)], 1_000 * MS))["turns"]
+    assert set(turns["buffers"]) == {10}
+    assert turns["committed"].is_monotonic_increasing

@@ -1,0 +1,195 @@
+"""Programs of public threads, as exports: what the command line must and must not say of them.
+
+Each has the figures that a person published, or chosen ones where none were; the words were written
+down before the analysis was run on it. `said` are the message and the advice of the rule's finding.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from device_programs import MIB, MS, SECOND, US, Piece, Program
+
+GIB = 1024 * MIB
+NEVER_SAID = ("operating system", "other process", "another process")
+
+
+def concatenating_by_blits() -> Program:
+    """Copy 64 MB 40 times a step at 111 GB/s, read and write, beside 30 ms of compute."""
+    random = np.random.default_rng(1)
+    program = Program("python3.12", 811)
+    at = SECOND
+    for _ in range(30):
+        pieces: list[Piece] = []
+        for layer in range(40):
+            compute = 30 * MS / 40 * random.uniform(0.9, 1.1)
+            pieces.append(Piece(round(compute), label=f"Compute Command {layer}"))
+            copy = 2 * 64e6 / 111e9 * SECOND * random.uniform(0.98, 1.02)
+            pieces.append(Piece(round(copy), "Blit", f"Blit Command {layer}"))
+        program.commit(at, pieces)
+        at = program.free - 2 * MS
+    return program
+
+
+def two_models() -> Program:
+    """Decode in steps of 50 ms, in small command buffers; synthesize for 350 ms, in few large."""
+    random = np.random.default_rng(2)
+    program = Program("omni", 77)
+    decode, speech = 0, 1
+    waiting = [(SECOND, decode), (SECOND + 300 * MS, speech)]
+    heapify(waiting)
+    while waiting[0][0] < 12 * SECOND:
+        at, who = heappop(waiting)
+        done = at
+        if who == speech:
+            for part in range(4):
+                work = [Piece(round(350 * MS / 4 * random.uniform(0.95, 1.05)))]
+                _, done = program.commit(at + part * 150 * US, work, "com.omni.speech", 202)
+            heappush(waiting, (max(done, at + round(680 * MS * random.uniform(0.9, 1.1))), speech))
+        else:
+            for part in range(10):
+                work = [Piece(round(5 * MS * random.uniform(0.9, 1.1)))]
+                _, done = program.commit(at + part * 90 * US, work, "com.omni.decode", 101)
+            heappush(waiting, (done + 50 * US, decode))
+    return program
+
+
+def requests_that_leave_memory() -> Program:
+    """Answer eight requests: 0.6 s of prefill, 120 steps of 12 ms, a pause; 0.92 GB more each."""
+    random = np.random.default_rng(3)
+    program = Program("llm-tool", 333)
+    at, level = SECOND, round(4.6 * GIB)
+    marks = [(0, level)]
+    for _ in range(8):
+        level += round(0.92 * GIB)
+        marks.append((at + 50 * MS, level))
+        for length in [100 * MS] * 6 + [12 * MS] * 120:
+            _, done = program.commit(at, [Piece(round(length * random.uniform(0.95, 1.05)))])
+            at = done + 40 * US
+        at += round(random.uniform(1, 2) * SECOND)
+    marks.append((at, level))
+    for (start, size), (end, _) in pairwise(marks):
+        program.hold(start, end, size)
+    return program
+
+
+def a_cache_that_is_copied() -> Program:
+    """Copy each layer's cache at each step: 144 allocations, each larger than the last."""
+    random = np.random.default_rng(4)
+    program = Program("python3.12", 555)
+    at = SECOND
+    for step in range(120):
+        part = step / 119
+        for place in range(144):
+            program.allocate(at - 5 * MS + place * 20 * US, round((1 + 31 * part) * MIB / 8))
+        length = (70 + 127 * part) * MS / 48
+        pieces = [Piece(round(length * random.uniform(0.97, 1.03))) for _ in range(48)]
+        _, done = program.commit(at, pieces)
+        program.hold(at - 6 * MS, done + 5 * MS, round((7.8 + 8.7 * part) * GIB))
+        at = done + 10 * MS
+    return program
+
+
+def caches_that_push_weights_out() -> Program:
+    """Keep the caches of earlier conversations until weights are wired again at each step."""
+    random = np.random.default_rng(5)
+    program = Program("server", 909)
+    at, last = SECOND, 0
+    for step in range(300):
+        part = min(1.0, step / 100)
+        full = part >= 0.8
+        if full:
+            program.wire(at - 60 * MS, 55 * MS, 300 * MIB)
+        _, done = program.commit(at, [Piece(round(25 * MS * random.uniform(0.97, 1.03)))])
+        program.hold(last, done, round((9 + 9 * part) * GIB))
+        last = done
+        at = done + (62 * MS if full else 50 * US)
+    return program
+
+
+def a_sampler_that_sorts() -> Program:
+    """Sort all logits for each token by the kernel that candle calls `asort_desc_f32`."""
+    random = np.random.default_rng(6)
+    program = Program("candle-demo", 4242)
+    at = SECOND
+    for _ in range(40):
+        lengths = np.round(9 * MS * random.uniform(0.97, 1.06, 2)).astype(int).tolist()
+        names = ("gemv_f16", "asort_desc_f32")
+        pieces = [Piece(length, label=name) for length, name in zip(lengths, names, strict=True)]
+        program.commit(at, pieces)
+        at = program.free - MS
+    return program
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, the rule that has to find it, and words that must and must not be said of it."""
+
+    program: Callable[[], Program]
+    rule: str
+    must: tuple[str, ...]
+    never: tuple[str, ...] = ()
+    facts: dict[str, float] = field(default_factory=dict[str, float])
+
+
+CASES = {
+    "concatenation by blits": Case(
+        concatenating_by_blits,
+        "blit-copies",
+        ("Blit", "60", "40", "1.15 ms", "final size", "compute kernel"),
+        facts={"share": 0.605, "each": 40, "length": 1.153 * MS},
+    ),
+    "two models in one queue": Case(
+        two_models,
+        "shared-queue",
+        ("1 in 7", "350 ms", "com.omni.decode", "com.omni.speech", "queue", "same process"),
+        (*NEVER_SAID, "close what else"),
+        facts={"one_in": 7, "wait": 350 * MS, "length": 50 * MS},
+    ),
+    "memory that requests leave": Case(
+        requests_that_leave_memory,
+        "memory-growth",
+        ("with each request", "never falls", "942 MiB", "once a request", "limit"),
+        ("keys and values", "slow host"),
+        facts={"rise": 0.92 * GIB, "requests": 8},
+    ),
+    "a cache that is copied": Case(
+        a_cache_that_is_copied,
+        "hot-allocations",
+        ("grow", "in place", "does not help"),
+        ("Do not clear", "leak"),
+    ),
+    "caches that push weights out": Case(
+        caches_that_push_weights_out,
+        "lost-residency",
+        ("free or limit caches", "smaller model", "18 GiB"),
+        ("Keep the model wired",),
+    ),
+    "a sampler that sorts": Case(
+        a_sampler_that_sorts, "avoidable-kernels", ("sorts", "asort_desc_f32")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_said_of_a_programs_exports(name: str, tmp_path: Path, tracekit: Any) -> None:
+    case = CASES[name]
+    exports = case.program().write(tmp_path / "exports")
+    assert tracekit("import", exports, "--output", tmp_path / "run").code == 0
+    findings = json.loads(tracekit("analyze", tmp_path / "run", "--json").out)["findings"]
+    found = [one for one in findings if one["rule"] == case.rule]
+    assert len(found) == 1, [one["rule"] for one in findings]
+    said = f"{found[0]['message']} {found[0]['advice']}"
+    assert [words for words in case.must if words not in said] == [], said
+    assert [words for words in case.never if words in said] == [], said
+    facts = {fact["name"]: fact["value"] for fact in found[0].get("facts", [])}
+    assert {one: facts[one] for one in case.facts} == pytest.approx(case.facts, rel=0.05)
+    assert len(found[0]["message"].split()) <= 45, found[0]["message"]
+    assert len(found[0]["advice"].split()) <= 45, found[0]["advice"]

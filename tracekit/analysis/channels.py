@@ -1,0 +1,151 @@
+"""What the device did, without names: by channel, and by groups of pieces of equal length.
+
+Labels often do not name kernels. A channel says what kind of work a piece is (compute, blit,
+vertex, fragment), and pieces of one channel that always take as long, at the same place of the
+iteration, are most likely one kernel on data of one size: such a group stands in for a name.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.intervals import IntervalSet, Times, Window, clip, spans
+from tracekit.analysis.scope import Device
+
+BLIT = "blit"
+"""What a channel of copies and fills has in its name, in small letters."""
+ALIKE = 0.15
+"""Lengths whose 10th and 90th percentile lie no farther apart than this are equal; of the median.
+
+Copies of one size differ by a few percent, and those of twice the size take nearly twice as long.
+"""
+_APART = 1.25  # ratio of two neighbours among ordered lengths, from which they are two groups
+_LEAST = 0.01  # of the pieces of a channel and kernel, that a group of its own has at least
+_ENDS = (0.1, 0.9)
+_GROUPED = ("channel", "kernel", "pieces", "time", "length", "each", "place")
+
+
+def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:
+    """Return the table `channels`: a row for each channel of each device, the longest time first.
+
+    Columns: `channel`, `device`, `pieces`, `time` (ns in which the channel worked for the target),
+    `alone` (ns of it in which no other channel of the device did: what the device's time is shorter
+    without it), `share` and `alone_share` of the device's time for the target, `length` (ns, of a
+    typical piece), `alike` (whether nearly all take as long), `bytes` (all that its pieces moved,
+    null where the trace states none). Only work in the loop counts.
+    """
+    own = _of_loop(gpu, loop)
+    rows: list[dict[str, object]] = []
+    for device, there in own.groupby(own["device"].fillna(""), sort=True):
+        works = {
+            str(channel): IntervalSet.of(*clip(*spans(pieces), loop.start, loop.end))
+            for channel, pieces in there.groupby("channel", sort=True)
+        }
+        every = _length(IntervalSet.union_of(list(works.values())))
+        for channel, pieces in there.groupby("channel", sort=True):
+            others = [work for name, work in works.items() if name != channel]
+            time = _length(works[str(channel)])
+            alone = every - _length(IntervalSet.union_of(others))
+            lengths = pieces["duration"].to_numpy(dtype=np.int64, na_value=0)
+            rows.append(
+                {
+                    "channel": str(channel),
+                    "device": str(device),
+                    "pieces": len(pieces),
+                    "time": time,
+                    "alone": alone,
+                    "share": time / max(1, every),
+                    "alone_share": alone / max(1, every),
+                    "length": int(np.median(lengths)),
+                    "alike": is_alike(lengths),
+                    "bytes": _bytes_of(pieces),
+                }
+            )
+    table = pd.DataFrame(rows).astype({"bytes": "Int64"})
+    return table.sort_values("time", ascending=False, kind="stable", ignore_index=True)
+
+
+def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the table `work_groups`: a row for each group of equal work, the longest time first.
+
+    A group has the pieces of one channel and kernel whose lengths form a cluster: each is at most a
+    quarter longer than the next shorter one. Columns: `channel`, `kernel`, `pieces`, `time` (their
+    sum, ns), `share` of all such sums, `length` (the median, ns), `each` (pieces an iteration),
+    `place` (the median place of its starts in their iterations, from 0 to 1). The last two are null
+    where iterations are not known.
+    """
+    own = _of_loop(gpu, loop)
+    starts, ends = spans(own)
+    codes, kernels = gpu.families
+    places = _places(starts, iterations)
+    number = 0 if iterations is None else len(iterations)
+    keys = [own["channel"].to_numpy(), codes.loc[own.index].to_numpy()]
+    rows: list[dict[str, object]] = []
+    for (channel, code), at in own.groupby(keys, sort=True).indices.items():
+        lengths = (ends - starts)[at]
+        rows.extend(
+            {
+                "channel": channel,
+                "kernel": kernels[int(code)],
+                "pieces": int(chosen.size),
+                "time": int(lengths[chosen].sum()),
+                "length": int(np.median(lengths[chosen])),
+                "each": None if places is None else chosen.size / number,
+                "place": None if places is None else float(np.median(places[at][chosen])),
+            }
+            for chosen in _clusters(lengths)
+        )
+    table = pd.DataFrame(rows, columns=pd.Index(_GROUPED))
+    table.insert(4, "share", table["time"] / max(1, int(table["time"].sum())))
+    table = table.astype({"each": "Float64", "place": "Float64"})
+    return table.sort_values("time", ascending=False, kind="stable", ignore_index=True)
+
+
+def is_alike(lengths: Times) -> bool:
+    """Tell whether nearly all lengths are equal."""
+    low, high = np.quantile(lengths, _ENDS)
+    return bool(high - low <= ALIKE * np.median(lengths))
+
+
+def _of_loop(gpu: Device, loop: Window) -> pd.DataFrame:
+    """Return the target's work that overlaps the loop; one device where none is named."""
+    starts, ends = gpu.spans
+    own = gpu.own[(ends > loop.start) & (starts < loop.end)]
+    named = {"channel": own["channel"].fillna("not stated").astype(str)}
+    if "device" not in own:
+        named["device"] = pd.Series("", own.index)
+    return own.assign(**named)
+
+
+def _length(work: IntervalSet) -> int:
+    return int((work.ends - work.starts).sum())
+
+
+def _bytes_of(pieces: pd.DataFrame) -> int | None:
+    """Return the bytes that the trace states; traces write 0 where they do not know."""
+    stated = int(pieces["bytes"].fillna(0).sum()) if "bytes" in pieces else 0
+    return stated or None
+
+
+def _places(starts: Times, iterations: pd.DataFrame | None) -> NDArray[np.float64] | None:
+    """Return where in its iteration each start lies, from 0 to 1; None without iterations."""
+    if iterations is None or iterations.empty:
+        return None
+    begins, ends = spans(iterations.sort_values("start", kind="stable"))
+    at = np.clip(np.searchsorted(begins, starts, side="right") - 1, 0, begins.size - 1)
+    lasted = np.maximum(ends - begins, 1)
+    return np.clip((starts - begins[at]) / lasted[at], 0.0, 1.0)
+
+
+def _clusters(lengths: Times) -> Iterator[NDArray[np.intp]]:
+    """Yield the places of lengths that are near each other; small clusters join the next longer."""
+    order = np.argsort(lengths, kind="stable")
+    ordered = np.maximum(lengths[order], 1)
+    splits = np.flatnonzero(ordered[1:] > _APART * ordered[:-1]) + 1
+    begin = 0
+    for end in [*splits.tolist(), order.size]:
+        if end - begin >= _LEAST * order.size or end == order.size:
+            yield order[begin:end]
+            begin = end

@@ -1,0 +1,203 @@
+"""Memory by request, and how the target's memory stands against what the machine can hold.
+
+A request is a stretch of work between two pauses in which nobody asked for anything. What it leaves
+behind shows in the pause: the lowest level there, against the lowest level of the pause before.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Times, Window, spans
+from tracekit.analysis.machine import Machine
+from tracekit.analysis.scope import Targets
+from tracekit.analysis.upkeep import Levels, levels
+
+FEWEST = 3
+"""Fewer requests than this do not show whether memory levels off."""
+_MOSTLY = 0.8  # of the requests, that leave more than the one before
+_STILL = 0.5  # of what early requests leave, that late ones leave too
+_NOTHING = 0.1  # of what requests leave on average
+_EARLY = 0.25  # of a request's time
+_AT_ONCE = 0.75  # of what a request leaves, that is there by then
+
+Sizes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RequestRises:
+    """What each request left of the target's memory.
+
+    `starts` and `ends` bound the requests; `floors` are the lowest levels (bytes) before the first
+    and behind each; `early` is the part of what a typical request leaves that is there after a
+    quarter of its time. `table` and `what` say which level it is.
+    """
+
+    table: str
+    what: str
+    starts: Times
+    ends: Times
+    floors: Sizes
+    early: float
+
+    @property
+    def rises(self) -> Sizes:
+        """Bytes that each request left, the first one's first."""
+        return np.diff(self.floors)
+
+    @property
+    def typical(self) -> int:
+        """Bytes that a typical request left; the first makes what all use and does not count."""
+        return int(np.median(self.rises[1:]))
+
+    @property
+    def grown(self) -> int:
+        """Bytes from behind the first request to behind the last."""
+        return int(self.floors[-1] - self.floors[1])
+
+    @property
+    def at_once(self) -> bool:
+        """Whether a request takes what it leaves right at its beginning, as a prefill does."""
+        return self.early >= _AT_ONCE
+
+    @property
+    def rising(self) -> bool:
+        """Whether nearly every request leaves something, the late ones as much as the early."""
+        later = self.rises[1:]
+        half = (later.size + 1) // 2
+        still = np.median(later[-half:]) >= _STILL * np.median(later[:half])
+        return bool((later > 0).mean() >= _MOSTLY and later[-1] > 0 and still)
+
+    @property
+    def levels_off(self) -> bool:
+        """Whether the last quarter of the requests, two or more, leave next to nothing."""
+        last = self.rises[-max(2, self.rises.size // 4) :]
+        return bool(last.max() <= _NOTHING * max(self.rises.mean(), 0.0))
+
+
+def request_rises(
+    loop: Window,
+    loaded: pd.DataFrame,
+    allocated_sizes: pd.DataFrame | None,
+    process_samples: pd.DataFrame | None,
+    targets: Targets,
+) -> RequestRises:
+    """Return what each request left; raise Unavailable where pauses do not part enough of them."""
+    starts, ends = spans(loaded.sort_values("start", kind="stable"))
+    if starts.size < FEWEST:
+        raise Unavailable(f"{loop.name} has {starts.size} stretches of work between pauses.")
+    known = levels(allocated_sizes, process_samples, targets)
+    floors = np.zeros(starts.size + 1, np.int64)
+    early = np.zeros(starts.size, np.int64)
+    for level in known:
+        floors[0] += level_at(level, int(starts[0]))
+        for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            until = starts[place + 1] if place + 1 < starts.size else end + 1
+            floors[place + 1] += lowest(level, int(end), int(until))
+            early[place] += level_at(level, int(start + _EARLY * (end - start)))
+    first = known[0]
+    left = np.diff(floors)
+    shares = (early - floors[:-1])[left > 0] / left[left > 0]
+    share = float(np.median(shares)) if shares.size else 0.0
+    return RequestRises(first.table, first.what, starts, ends, floors, share)
+
+
+def level_at(level: Levels, time: int) -> int:
+    """Return the level that held at a moment: the last known one; before all of them the first."""
+    order = np.argsort(level.starts, kind="stable")
+    place = int(np.searchsorted(level.starts[order], time, side="right")) - 1
+    return int(level.sizes[order[max(place, 0)]])
+
+
+def lowest(level: Levels, start: int, end: int) -> int:
+    """Return the lowest level in a window; where none is known in it, the one that held before."""
+    there = (level.starts < end) & (level.ends > start)
+    return int(level.sizes[there].min()) if there.any() else level_at(level, start)
+
+
+_FULL = 0.9  # of what can be held, from which memory is short
+_WIRABLE = 0.75  # of a machine's memory that macOS lets a GPU wire by itself, at most
+_GROWN = 0.25  # of the highest level
+_WRITTEN_OUT = 0.05  # of the highest level
+_MUCH = 1 << 30  # bytes
+
+
+@dataclass(frozen=True)
+class Room:
+    """The target's memory of the GPU against what the machine can hold; bytes, None: not known.
+
+    `first` and `most` are the level at the beginning of the loop and the highest in it; `limit` is
+    the working set that the device recommends or, where that is set lower, the wired limit;
+    `machine` is the machine's memory; `swapped` is what the system wrote out meanwhile.
+    """
+
+    first: int | None = None
+    most: int | None = None
+    limit: int | None = None
+    machine: int | None = None
+    swapped: int = 0
+
+    @property
+    def grown(self) -> int:
+        """Bytes by which the highest level is above that at the loop's beginning."""
+        return 0 if self.first is None or self.most is None else self.most - self.first
+
+    @property
+    def holds(self) -> int | None:
+        """Bytes that the machine can keep wired for the GPU, as far as that is known."""
+        if self.limit is None and self.machine is not None:
+            return round(_WIRABLE * self.machine)
+        return self.limit
+
+    @property
+    def outgrown(self) -> bool | None:
+        """Whether it is caches, and what earlier work left, that push out what an iteration needs.
+
+        So it is where the target grew to where memory is short, has nearly all of the machine's, or
+        the system wrote memory out meanwhile. What stays below the limit, and where it was when the
+        loop began, is a model that lost its place. Between them, and where levels are not known, it
+        is not known.
+        """
+        if self.most is None:
+            return True if self.swapped >= _MUCH else None
+        short = self.holds is None or self.most >= _FULL * self.holds
+        if short and self.grown >= _GROWN * self.most:
+            return True
+        if self.machine is not None and self.most >= _FULL * self.machine:
+            return True
+        if self.swapped >= _WRITTEN_OUT * self.most:
+            return True
+        return None if short else False
+
+
+def room_of(
+    loop: Window,
+    allocated_sizes: pd.DataFrame | None,
+    gpu_devices: pd.DataFrame | None,
+    machine: Machine,
+    targets: Targets,
+) -> Room:
+    """Return how the target's memory stands in the loop."""
+    first, most = None, None
+    try:
+        known = levels(allocated_sizes, None, targets)
+    except Unavailable:
+        known = []
+    if known:
+        first = sum(level_at(level, loop.start) for level in known)
+        most = sum(_highest(level, loop) for level in known)
+    limits = [int(size) for size in [machine.get("wired_limit")] if size]
+    if gpu_devices is not None:
+        limits += [int(size) for size in gpu_devices["working_set"].dropna() if size > 0]
+    memory = machine.get("memory")
+    swapped = int(machine.get("paged_out") or 0)
+    limit = min(limits) if limits else None
+    return Room(first, most, limit, int(memory) if memory else None, swapped)
+
+
+def _highest(level: Levels, window: Window) -> int:
+    there = (level.starts < window.end) & (level.ends > window.start)
+    return int(level.sizes[there].max()) if there.any() else level_at(level, window.start)

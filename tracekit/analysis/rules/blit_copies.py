@@ -1,0 +1,96 @@
+"""`blit-copies`: copies on the blit channel take a large part of the device's time."""
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.channels import BLIT
+from tracekit.analysis.intervals import spans
+from tracekit.analysis.iterations import Loop, unit
+from tracekit.analysis.levers import Mechanism
+from tracekit.analysis.residency import habit
+from tracekit.analysis.rule import Fact, Findings, finding, longest
+from tracekit.analysis.scope import Device
+
+_FEWEST = 8
+_MOSTLY = 0.9  # of the command buffers with copies, that have as many
+
+
+def blit_copies(
+    channels: pd.DataFrame,
+    gpu: Device,
+    loop: Loop,
+    iterations: pd.DataFrame | None,
+    *,
+    limit: float = 0.10,
+) -> Findings:
+    """Copies on the blit channel take a large part of the device's time.
+
+    What it looks for:
+        The time in which the target's blit channel works and no other channel of the device works
+        for the target. Copies that run beside other work cost little and do not count. It fires
+        when that is more than `limit` of the device's time for the target (10 %), throughout the
+        loop. It needs no names. A loop that a display or a timer paces has no time to win.
+
+    Why it matters:
+        A copy computes nothing that was asked for, and a blit encoder separates the compute
+        encoders around it.
+
+    What to do:
+        Avoid the copies, or let a compute kernel make them.
+
+    When it abstains:
+        When the recording has no intervals of the target, and where a CPU did the work.
+    """
+    if loop.paced:
+        return
+    blits = channels[channels["channel"].str.lower().str.contains(BLIT)]
+    for row in blits[blits["alone_share"] > limit].to_dict("records"):
+        own = loop.rows(gpu.own[gpu.own["channel"] == row["channel"]])
+        if len(channels["device"].unique()) > 1:
+            own = own[own["device"] == row["device"]]
+        starts, ends = spans(own)
+        if starts.size < _FEWEST or not habit(starts, loop):
+            continue
+        each, per = _often(own, iterations)
+        facts = (
+            Fact("channel", str(row["channel"])),
+            Fact("share", float(row["alone_share"]), "ratio"),
+            Fact("time", int(row["alone"]), "ns"),
+            Fact("beside", int(row["time"] - row["alone"]), "ns"),
+            Fact("pieces", len(own), "count"),
+            Fact("each", each, "count"),
+            Fact("per", per),
+            Fact("length", int(row["length"]), "ns"),
+            Fact("alike", bool(row["alike"])),
+            *_moved(row),
+        )
+        yield finding(
+            wording="blit-copies",
+            facts=facts,
+            lever=Mechanism.COPIES_ON_BLIT,
+            evidence=longest("gpu_intervals", starts, ends),
+            saving=int(row["alone"]),
+        )
+
+
+def _often(own: pd.DataFrame, iterations: pd.DataFrame | None) -> tuple[float | None, str]:
+    """Return how many copies an iteration has, or else a command buffer, and which of both."""
+    if iterations is not None and not iterations.empty:
+        return len(own) / len(iterations), unit(iterations)
+    counts = own["command_buffer"].value_counts()
+    usual = int(counts.median()) if len(counts) else 0
+    if usual and (counts == usual).mean() >= _MOSTLY:
+        return usual, "command buffer"
+    return None, ""
+
+
+def _moved(row: dict[object, object]) -> tuple[Fact, Fact]:
+    """Return the bytes of a copy and its bandwidth; None where the trace does not state bytes."""
+    moved, time = row["bytes"], row["time"]
+    if moved is None or pd.isna(moved):
+        return Fact("size", None, "bytes"), Fact("bandwidth", None, "bytes/s")
+    volume = int(str(moved))
+    size = np.round(volume / int(str(row["pieces"])))
+    return Fact("size", int(size), "bytes"), Fact(
+        "bandwidth", volume / int(str(time)) * 1e9, "bytes/s"
+    )
