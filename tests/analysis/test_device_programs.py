@@ -5,7 +5,7 @@ down before the analysis was run on it. `said` are the message and the advice of
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
@@ -143,7 +143,7 @@ CASES = {
     "concatenation by blits": Case(
         concatenating_by_blits,
         "blit-copies",
-        ("Blit", "60", "40", "1.15 ms", "final size", "compute kernel"),
+        ("Blit", "60.6 %", "40", "1.15 ms", "preallocated", "compute kernel"),
         facts={"share": 0.605, "each": 40, "length": 1.153 * MS},
     ),
     "two models in one queue": Case(
@@ -157,25 +157,29 @@ CASES = {
         requests_that_leave_memory,
         "memory-growth",
         ("with each request", "never falls", "942 MiB", "once a request", "limit"),
-        ("keys and values", "slow host"),
+        ("keys and values", "host"),
         facts={"rise": 0.92 * GIB, "requests": 8},
     ),
     "a cache that is copied": Case(
         a_cache_that_is_copied,
         "hot-allocations",
-        ("grow", "in place", "does not help"),
-        ("Do not clear", "leak"),
+        ("grow all the time", "in place", "preallocate"),
+        ("clear", "leak", "use them again"),
     ),
     "caches that push weights out": Case(
         caches_that_push_weights_out,
         "lost-residency",
-        ("free or limit caches", "smaller model", "18 GiB"),
-        ("Keep the model wired",),
+        ("Free or limit caches", "smaller model", "18 GiB"),
+        ("Keep the model wired", "raise it", "Raise the wired limit"),
     ),
     "a sampler that sorts": Case(
         a_sampler_that_sorts, "avoidable-kernels", ("sorts", "asort_desc_f32")
     ),
 }
+
+
+def words_of(findings: Iterable[dict[str, Any]]) -> str:
+    return " ".join(f"{one['message']} {one['advice']}" for one in findings)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -184,12 +188,14 @@ def test_what_is_said_of_a_programs_exports(name: str, tmp_path: Path, tracekit:
     exports = case.program().write(tmp_path / "exports")
     assert tracekit("import", exports, "--output", tmp_path / "run").code == 0
     findings = json.loads(tracekit("analyze", tmp_path / "run", "--json").out)["findings"]
-    found = [one for one in findings if one["rule"] == case.rule]
+    found = [one for one in findings if case.rule in {one["rule"], *one.get("effects", ())}]
     assert len(found) == 1, [one["rule"] for one in findings]
-    said = f"{found[0]['message']} {found[0]['advice']}"
+    # An advice that two findings share stands in the first of them.
+    lever = found[0].get("lever", "")
+    said = words_of(one for one in findings if one in found or lever == one.get("lever"))
     assert [words for words in case.must if words not in said] == [], said
-    assert [words for words in case.never if words in said] == [], said
+    every = words_of(findings)
+    assert [words for words in case.never if words in every] == [], every
     facts = {fact["name"]: fact["value"] for fact in found[0].get("facts", [])}
     assert {one: facts[one] for one in case.facts} == pytest.approx(case.facts, rel=0.05)
-    assert len(found[0]["message"].split()) <= 45, found[0]["message"]
-    assert len(found[0]["advice"].split()) <= 45, found[0]["advice"]
+    assert len(found[0]["advice"].split()) <= 45

@@ -83,20 +83,21 @@ def test_the_same_copies_for_each_layer_are_found(golden: Golden) -> None:
 
 
 def test_copies_and_sorts_are_found_above_a_tenth() -> None:
-    for name, said in (
-        ("g3_copyfloat16bfloat16", "layout"),
-        ("AsType", "layout"),
-        ("Contiguous", "layout"),
-        ("carg_block_sort_float32", "argpartition"),
-        ("ArgPartition", "argpartition"),
+    for name, lever in (
+        ("g3_copyfloat16bfloat16", "avoidable-copy"),
+        ("AsType", "avoidable-copy"),
+        ("Contiguous", "avoidable-copy"),
+        ("carg_block_sort_float32", "avoidable-sort"),
+        ("ArgPartition", "avoidable-sort"),
+        ("asort_desc_f32", "avoidable-sort"),
+        ("kernel_cpy_f32_f16", "avoidable-copy"),
         *((name, "") for name in ("resort_attention", "steel_gemm_splitk", "rms_norm_copy", "vn")),
     ):
         for share in (10, 11):
             frame = intervals([(0, 100 - share), (200, share)]).assign(label=["steel_gemm", name])
             found = judged("avoidable-kernels", gpu_intervals=frame)
-            savings = [share] if said and share > 10 else []
-            assert [one.saving for one in found] == savings, (name, share)
-            assert all(said in one.advice for one in found), (name, share)
+            expected = [(share, lever)] if lever and share > 10 else []
+            assert [(one.saving, one.lever) for one in found] == expected, (name, share)
 
 
 def test_a_softmax_between_products_is_found() -> None:
