@@ -36,18 +36,18 @@ def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:
     typical piece), `alike` (whether nearly all take as long), `bytes` (all that its pieces moved,
     null where the trace states none). Only work in the loop counts.
     """
-    own = _of_loop(gpu, loop)
+    work = _of_loop(gpu, loop)
     rows: list[dict[str, object]] = []
-    for device, there in own.groupby(own["device"].fillna(""), sort=True):
-        works = {
+    for device, on_device in work.groupby(work["device"].fillna(""), sort=True):
+        covered = {
             str(channel): IntervalSet.of(*clip(*spans(pieces), loop.start, loop.end))
-            for channel, pieces in there.groupby("channel", sort=True)
+            for channel, pieces in on_device.groupby("channel", sort=True)
         }
-        every = _length(IntervalSet.union_of(list(works.values())))
-        for channel, pieces in there.groupby("channel", sort=True):
-            others = [work for name, work in works.items() if name != channel]
-            time = _length(works[str(channel)])
-            alone = every - _length(IntervalSet.union_of(others))
+        every = _length(IntervalSet.union_of(list(covered.values())))
+        for channel, pieces in on_device.groupby("channel", sort=True):
+            beside = [times for name, times in covered.items() if name != channel]
+            time = _length(covered[str(channel)])
+            alone = every - _length(IntervalSet.union_of(beside))
             lengths = pieces["duration"].to_numpy(dtype=np.int64, na_value=0)
             rows.append(
                 {
@@ -76,24 +76,26 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
     `place` (the median place of its starts in their iterations, from 0 to 1). The last two are null
     where iterations are not known.
     """
-    own = _of_loop(gpu, loop)
-    starts, ends = spans(own)
+    work = _of_loop(gpu, loop)
+    starts, ends = spans(work)
     codes, kernels = gpu.families
     places = _places(starts, iterations)
-    number = 0 if iterations is None else len(iterations)
-    keys = [own["channel"].to_numpy(), codes.loc[own.index].to_numpy()]
+    count = 0 if iterations is None else len(iterations)
+    channels, names = pd.factorize(work["channel"])
+    group = channels * max(1, len(kernels)) + codes.loc[work.index].to_numpy()
     rows: list[dict[str, object]] = []
-    for (channel, code), at in own.groupby(keys, sort=True).indices.items():
-        lengths = (ends - starts)[at]
+    for number in np.unique(group).tolist():
+        members = np.flatnonzero(group == number)
+        lengths = (ends - starts)[members]
         rows.extend(
             {
-                "channel": channel,
-                "kernel": kernels[int(code)],
+                "channel": str(names[number // len(kernels)]),
+                "kernel": kernels[number % len(kernels)],
                 "pieces": int(chosen.size),
                 "time": int(lengths[chosen].sum()),
                 "length": int(np.median(lengths[chosen])),
-                "each": None if places is None else chosen.size / number,
-                "place": None if places is None else float(np.median(places[at][chosen])),
+                "each": None if places is None else chosen.size / count,
+                "place": None if places is None else float(np.median(places[members][chosen])),
             }
             for chosen in _clusters(lengths)
         )
@@ -112,11 +114,11 @@ def is_alike(lengths: Times) -> bool:
 def _of_loop(gpu: Device, loop: Window) -> pd.DataFrame:
     """Return the target's work that overlaps the loop; one device where none is named."""
     starts, ends = gpu.spans
-    own = gpu.own[(ends > loop.start) & (starts < loop.end)]
-    named = {"channel": own["channel"].fillna("not stated").astype(str)}
-    if "device" not in own:
-        named["device"] = pd.Series("", own.index)
-    return own.assign(**named)
+    work = gpu.own[(ends > loop.start) & (starts < loop.end)]
+    named = {"channel": work["channel"].fillna("not stated").astype(str)}
+    if "device" not in work:
+        named["device"] = pd.Series("", work.index)
+    return work.assign(**named)
 
 
 def _length(work: IntervalSet) -> int:
@@ -134,9 +136,9 @@ def _places(starts: Times, iterations: pd.DataFrame | None) -> NDArray[np.float6
     if iterations is None or iterations.empty:
         return None
     begins, ends = spans(iterations.sort_values("start", kind="stable"))
-    at = np.clip(np.searchsorted(begins, starts, side="right") - 1, 0, begins.size - 1)
+    place = np.clip(np.searchsorted(begins, starts, side="right") - 1, 0, begins.size - 1)
     lasted = np.maximum(ends - begins, 1)
-    return np.clip((starts - begins[at]) / lasted[at], 0.0, 1.0)
+    return np.clip((starts - begins[place]) / lasted[place], 0.0, 1.0)
 
 
 def _clusters(lengths: Times) -> Iterator[NDArray[np.intp]]:

@@ -7,10 +7,10 @@ long that takes, while the device is never idle.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Times, Window
@@ -35,17 +35,17 @@ def thread_names(
     encoders: pd.DataFrame | None,
 ) -> dict[int, str]:
     """Return the name of each thread of the target by its id, such as “Main Thread” (0x65)."""
-    found: dict[int, str] = {}
+    called: dict[int, str] = {}
     for frame, column in ((threads, "name"), (submissions, "thread"), (encoders, "thread")):
         if frame is None or column not in frame or "tid" not in frame:
             continue
-        own = frame.loc[frame["target"] & frame["tid"].notna(), ["tid", column]]
-        own = own.drop_duplicates("tid")
-        names = own[column].astype("string").str.replace(_SUFFIX, "", regex=True)
-        for tid, name in zip(own["tid"].astype(int), names.fillna("").str.strip(), strict=True):
+        rows = frame.loc[frame["target"] & frame["tid"].notna(), ["tid", column]]
+        rows = rows.drop_duplicates("tid")
+        names = rows[column].astype("string").str.replace(_SUFFIX, "", regex=True)
+        for tid, name in zip(rows["tid"].astype(int), names.fillna("").str.strip(), strict=True):
             if name:
-                found.setdefault(tid, f"“{name}” ({tid:#x})")
-    return found
+                called.setdefault(tid, f"“{name}” ({tid:#x})")
+    return called
 
 
 def turns_table(timeline: pd.DataFrame) -> pd.DataFrame:
@@ -84,16 +84,16 @@ def _turns(rows: pd.DataFrame) -> pd.DataFrame:
 class Behind:
     """Turns of one thread that waited behind another thread's work; ns.
 
-    `starts` and `ends` bound these turns from their commit on, `waits` is how long the other's work
-    ran in each. Of `turns` in all the others typically started `usual` after their commit; a turn
-    typically takes `own`. `win` is what they would have won by running beside the other's work,
-    each then at half its speed: the wait without the turn's own length.
+    `starts` and `ends` bound these turns from their commit on, `waits` is how long the work of
+    `blocker` ran in each. Of `turns` in all the others typically started `usual` after their
+    commit; a turn typically takes `length`. `grouped` tells whether turns have several command
+    buffers.
     """
 
     thread: int
-    other: int
+    blocker: int
     turns: int
-    own: int
+    length: int
     usual: int
     starts: Times
     ends: Times
@@ -102,74 +102,41 @@ class Behind:
 
     @property
     def win(self) -> int:
-        """What they would have won together by running beside the other's work."""
-        return int(np.maximum(self.waits - self.own, 0).sum())
+        """What they would have won by running beside the blocker's work, in ns.
+
+        Each would then run at half its speed: that is the wait without the turn's own length.
+        """
+        return int(np.maximum(self.waits - self.length, 0).sum())
 
 
 def waits_behind(turns: pd.DataFrame, timeline: pd.DataFrame, loop: Window) -> Iterator[Behind]:
     """Yield the threads whose turns wait behind those of another thread, in one queue.
 
     Only where the two are no parts of one stream of work: turns of the waiting thread are shorter
-    by half or more, seldom as long as the other's, and the other thread does not commit right
-    behind each of them. Nor where turns overtake what was committed before: such have queues of
-    their own. A thread that keeps several turns in flight waits for no single one of them; there
-    the other's turns have to be long themselves.
+    by half or more, seldom as long as the blocker's, and the blocker does not commit right behind
+    each of them. Nor where turns overtake what was committed before: such have queues of their
+    own. A thread that keeps several turns in flight waits for no single one of them; there the
+    blocker's turns have to be long themselves.
     """
     inside = turns[(turns["committed"] >= loop.start) & (turns["committed"] < loop.end)]
-    for _, there in inside.groupby("device", sort=True):
-        work = there.groupby("thread")["busy"].sum().sort_values(ascending=False)
-        threads = [int(thread) for thread in work.index[:_MOST_THREADS]]
-        for one in threads:
-            for other in threads:
-                if one == other:
-                    continue
-                found = _behind(there, _buffers_of(timeline, there, other), one, other)
-                if found is not None:
-                    yield found
-
-
-def _buffers_of(timeline: pd.DataFrame, there: pd.DataFrame, thread: int) -> pd.DataFrame:
-    """Return the command buffers of a thread on the device of some turns."""
-    device = there["device"].iloc[0]
-    chosen = (timeline["device"] == device) & (timeline["thread"] == thread).fillna(value=False)
-    return timeline[chosen & timeline["committed"].notna()]
-
-
-def _behind(there: pd.DataFrame, ahead: pd.DataFrame, thread: int, other: int) -> Behind | None:
-    own = _Turns.of(there[there["thread"] == thread])
-    others = _Turns.of(there[there["thread"] == other])
-    if own.number < FEWEST or others.number < _FEWEST_AHEAD:
-        return None
-    ran = IntervalSet.of(_times(ahead, "started"), _times(ahead, "ended"))
-    covered = ran.within(own.committed, own.ended)
-    usual = int(np.median(own.busy))
-    late = own.ended - own.committed - own.busy
-    waited = (covered >= usual) & (covered >= _MOSTLY * late)
-    if waited.sum() < _FEWEST_AHEAD or np.median(covered[waited]) < _LONGER * usual:
-        return None
-    length = float(np.median(covered[waited]))
-    if (own.busy >= length / _LONGER).mean() > _RARELY:
-        return None
-    if not own.drains and np.median(others.busy) < _LONGER * usual:
-        return None
-    if _overtakes(own, ahead) or _is_one_stream(own, others, length):
-        return None
-    free = (own.started - own.committed)[~waited]
-    return Behind(
-        thread,
-        other,
-        own.number,
-        usual,
-        int(np.median(free)) if free.size else 0,
-        own.committed[waited],
-        own.ended[waited],
-        covered[waited],
-        grouped=own.grouped,
-    )
+    for device, rows in inside.groupby("device", sort=True):
+        busy = rows.groupby("thread")["busy"].sum().sort_values(ascending=False)
+        threads = [int(thread) for thread in busy.index[:_MOST_THREADS]]
+        buffers = timeline[(timeline["device"] == device) & timeline["committed"].notna()]
+        for thread, blocker in permutations(threads, 2):
+            waiting = _ThreadTurns.from_table(rows[rows["thread"] == thread])
+            blocking = _ThreadTurns.from_table(rows[rows["thread"] == blocker])
+            ahead = buffers[(buffers["thread"] == blocker).fillna(value=False)]
+            behind = _behind(waiting, blocking, ahead)
+            if behind is not None:
+                yield behind
 
 
 @dataclass(frozen=True, eq=False)
-class _Turns:
+class _ThreadTurns:
+    """The turns of one thread on one device, by their commits; ns."""
+
+    thread: int
     committed: Times
     started: Times
     ended: Times
@@ -178,44 +145,88 @@ class _Turns:
     drains: bool
 
     @classmethod
-    def of(cls, turns: pd.DataFrame) -> "_Turns":
-        times = (_times(turns, name) for name in ("committed", "started", "ended", "busy"))
-        grouped = bool((turns["buffers"] > 1).any())
-        return cls(*times, grouped=grouped, drains=bool(turns["waits"].all()))
+    def from_table(cls, turns: pd.DataFrame) -> "_ThreadTurns":
+        return cls(
+            int(turns["thread"].iloc[0]),
+            *(_times(turns, name) for name in ("committed", "started", "ended", "busy")),
+            grouped=bool((turns["buffers"] > 1).any()),
+            drains=bool(turns["waits"].all()),
+        )
 
     @property
     def number(self) -> int:
         return self.committed.size
+
+    @property
+    def length(self) -> int:
+        """What a typical turn takes."""
+        return int(np.median(self.busy))
+
+
+def _behind(waiting: _ThreadTurns, blocking: _ThreadTurns, ahead: pd.DataFrame) -> Behind | None:
+    """Return the turns that waited, where the two threads share a queue; `ahead`: its buffers."""
+    if waiting.number < FEWEST or blocking.number < _FEWEST_AHEAD:
+        return None
+    ran = IntervalSet.of(_times(ahead, "started"), _times(ahead, "ended"))
+    covered = ran.within(waiting.committed, waiting.ended)
+    late = waiting.ended - waiting.committed - waiting.busy
+    chosen = (covered >= waiting.length) & (covered >= _MOSTLY * late)
+    if chosen.sum() < _FEWEST_AHEAD:
+        return None
+    wait = float(np.median(covered[chosen]))
+    if not _is_short_beside(waiting, blocking, wait):
+        return None
+    if _overtakes(waiting, ahead) or _is_one_stream(waiting, blocking, wait):
+        return None
+    free = (waiting.started - waiting.committed)[~chosen]
+    return Behind(
+        waiting.thread,
+        blocking.thread,
+        waiting.number,
+        waiting.length,
+        int(np.median(free)) if free.size else 0,
+        waiting.committed[chosen],
+        waiting.ended[chosen],
+        covered[chosen],
+        grouped=waiting.grouped,
+    )
+
+
+def _is_short_beside(waiting: _ThreadTurns, blocking: _ThreadTurns, wait: float) -> bool:
+    """Tell whether a thread's turns are short beside what it waits for, and nearly all of them."""
+    if wait < _LONGER * waiting.length:
+        return False
+    if (waiting.busy >= wait / _LONGER).mean() > _RARELY:
+        return False
+    return waiting.drains or blocking.length >= _LONGER * waiting.length
 
 
 def _times(frame: pd.DataFrame, name: str) -> Times:
     return frame[name].to_numpy(dtype=np.int64)
 
 
-def _overtakes(own: _Turns, ahead: pd.DataFrame) -> bool:
+def _overtakes(waiting: _ThreadTurns, ahead: pd.DataFrame) -> bool:
     """Tell whether turns start before work of the other ends that was committed before them."""
     order = np.argsort(_times(ahead, "committed"), kind="stable")
     committed = _times(ahead, "committed")[order]
     ends = np.maximum.accumulate(_times(ahead, "ended")[order])
-    last = np.append(NEVER, ends)[np.searchsorted(committed, own.committed)]
-    had_to_wait = last > own.committed
-    if not had_to_wait.any():
-        return False
-    early = (own.started < last) & had_to_wait
+    last = np.append(NEVER, ends)[np.searchsorted(committed, waiting.committed)]
+    had_to_wait = last > waiting.committed
+    early = (waiting.started < last) & had_to_wait
     return bool(early.sum() > _RARELY * had_to_wait.sum())
 
 
-def _is_one_stream(own: _Turns, others: _Turns, length: float) -> bool:
-    """Tell whether each turn of the other is handed over right behind one of this thread.
+def _is_one_stream(waiting: _ThreadTurns, blocking: _ThreadTurns, wait: float) -> bool:
+    """Tell whether each turn of the blocker is handed over right behind one of the waiting thread.
 
     So it is where several threads encode the parts of one graph.
     """
     least, most = _NEARLY_AS_MANY
-    if not least <= own.number / others.number <= most:
+    if not least <= waiting.number / blocking.number <= most:
         return False
-    before = np.searchsorted(own.committed, others.committed, side="right") - 1
-    lag = others.committed - own.committed[np.maximum(before, 0)]
-    soon: NDArray[np.bool_] = (before >= 0) & (lag <= _AT_ONCE * length)
+    before = np.searchsorted(waiting.committed, blocking.committed, side="right") - 1
+    lag = blocking.committed - waiting.committed[np.maximum(before, 0)]
+    soon = (before >= 0) & (lag <= _AT_ONCE * wait)
     return bool(soon.mean() >= _NEARLY_ALL)
 
 

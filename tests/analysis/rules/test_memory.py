@@ -229,7 +229,7 @@ def by_request(
         at += 0.5 + pause
     rows = [(start, length, size * MIB) for start, length, size in levels]
     sizes = table("start duration size", *rows, unit=SECOND, pid=4711, target=True)
-    known = {"gpu_intervals": intervals(work), "allocated_sizes": sizes}
+    known: dict[str, Any] = {"gpu_intervals": intervals(work), "allocated_sizes": sizes}
     memory = Provenance(machine={} if machine is None else {"memory": machine * MIB})
     return judged("memory-growth", provenance=memory, **known)
 

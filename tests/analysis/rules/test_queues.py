@@ -6,6 +6,7 @@ Each thread of the machine commits turns of command buffers, waits for their rep
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,7 +34,7 @@ class Worker:
     """How many turns it keeps in flight; 1: it waits for each."""
 
 
-def play(workers: Sequence[Worker], until: int, seed: int = 1) -> dict[str, pd.DataFrame]:
+def play(workers: Sequence[Worker], until: int, seed: int = 1) -> dict[str, Any]:
     """Run the threads, and return the tables that a trace of them has."""
     random = np.random.default_rng(seed)
     free: dict[str, int] = {}
@@ -61,7 +62,7 @@ def play(workers: Sequence[Worker], until: int, seed: int = 1) -> dict[str, pd.D
     return tables(rows)
 
 
-def tables(rows: list[tuple[int, int, int, int, int, int]]) -> dict[str, pd.DataFrame]:
+def tables(rows: list[tuple[int, int, int, int, int, int]]) -> dict[str, Any]:
     thread, commit, start, end, done, number = (
         np.array(column, np.int64) for column in zip(*rows, strict=True)
     )
@@ -86,7 +87,7 @@ SPEECH = Worker(350 * MS, parts=3, every=700 * MS)
 
 def test_steps_that_wait_behind_another_threads_work_are_found_with_both_threads() -> None:
     [one] = found([DECODE, SPEECH])
-    assert (one.fact("thread"), one.fact("other")) == ("0x1", "0x2")
+    assert (one.fact("thread"), one.fact("blocker")) == ("0x1", "0x2")
     assert one.fact("wait") == pytest.approx(350 * MS, rel=0.1)
     assert one.fact("length") == pytest.approx(50 * MS, rel=0.1)
     assert one.fact("usual") == pytest.approx(START, abs=5 * US)

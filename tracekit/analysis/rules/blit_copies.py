@@ -1,6 +1,5 @@
 """`blit-copies`: copies on the blit channel take a large part of the device's time."""
 
-import numpy as np
 import pandas as pd
 
 from tracekit.analysis.channels import BLIT
@@ -12,6 +11,7 @@ from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
 
 _FEWEST = 8
+_NS = 1e9  # in a second
 _MOSTLY = 0.9  # of the command buffers with copies, that have as many
 
 
@@ -44,53 +44,43 @@ def blit_copies(
     if loop.paced:
         return
     blits = channels[channels["channel"].str.lower().str.contains(BLIT)]
+    several = len(channels["device"].unique()) > 1
     for row in blits[blits["alone_share"] > limit].to_dict("records"):
-        own = loop.rows(gpu.own[gpu.own["channel"] == row["channel"]])
-        if len(channels["device"].unique()) > 1:
-            own = own[own["device"] == row["device"]]
-        starts, ends = spans(own)
+        copies = loop.rows(gpu.own[gpu.own["channel"] == row["channel"]])
+        if several:
+            copies = copies[copies["device"] == row["device"]]
+        starts, ends = spans(copies)
         if starts.size < _FEWEST or not habit(starts, loop):
             continue
-        each, per = _often(own, iterations)
-        facts = (
-            Fact("channel", str(row["channel"])),
-            Fact("share", float(row["alone_share"]), "ratio"),
-            Fact("time", int(row["alone"]), "ns"),
-            Fact("beside", int(row["time"] - row["alone"]), "ns"),
-            Fact("pieces", len(own), "count"),
-            Fact("each", each, "count"),
-            Fact("per", per),
-            Fact("length", int(row["length"]), "ns"),
-            Fact("alike", bool(row["alike"])),
-            *_moved(row),
-        )
+        each, per = _often(copies, iterations)
+        moved = None if pd.isna(row["bytes"]) else int(row["bytes"])
         yield finding(
             wording="blit-copies",
-            facts=facts,
+            facts=(
+                Fact("channel", str(row["channel"])),
+                Fact("share", float(row["alone_share"]), "ratio"),
+                Fact("time", int(row["alone"]), "ns"),
+                Fact("beside", int(row["time"] - row["alone"]), "ns"),
+                Fact("pieces", starts.size, "count"),
+                Fact("each", each, "count"),
+                Fact("per", per),
+                Fact("length", int(row["length"]), "ns"),
+                Fact("alike", bool(row["alike"])),
+                Fact("size", None if moved is None else round(moved / row["pieces"]), "bytes"),
+                Fact("bandwidth", None if moved is None else moved / row["time"] * _NS, "bytes/s"),
+            ),
             lever=Mechanism.COPIES_ON_BLIT,
             evidence=longest("gpu_intervals", starts, ends),
             saving=int(row["alone"]),
         )
 
 
-def _often(own: pd.DataFrame, iterations: pd.DataFrame | None) -> tuple[float | None, str]:
+def _often(copies: pd.DataFrame, iterations: pd.DataFrame | None) -> tuple[float | None, str]:
     """Return how many copies an iteration has, or else a command buffer, and which of both."""
     if iterations is not None and not iterations.empty:
-        return len(own) / len(iterations), unit(iterations)
-    counts = own["command_buffer"].value_counts()
+        return len(copies) / len(iterations), unit(iterations)
+    counts = copies["command_buffer"].value_counts()
     usual = int(counts.median()) if len(counts) else 0
     if usual and (counts == usual).mean() >= _MOSTLY:
         return usual, "command buffer"
     return None, ""
-
-
-def _moved(row: dict[object, object]) -> tuple[Fact, Fact]:
-    """Return the bytes of a copy and its bandwidth; None where the trace does not state bytes."""
-    moved, time = row["bytes"], row["time"]
-    if moved is None or pd.isna(moved):
-        return Fact("size", None, "bytes"), Fact("bandwidth", None, "bytes/s")
-    volume = int(str(moved))
-    size = np.round(volume / int(str(row["pieces"])))
-    return Fact("size", int(size), "bytes"), Fact(
-        "bandwidth", volume / int(str(time)) * 1e9, "bytes/s"
-    )

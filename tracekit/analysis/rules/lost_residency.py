@@ -64,21 +64,25 @@ def lost_residency(
     if residency.often is not None and iterations is not None:
         times = f" before {residency.often[0]:,} of {residency.often[1]:,} {unit(iterations)}s"
     outgrown = room is not None and room.outgrown
-    changed = 0
-    if residency_changes is not None:
-        changed = len(loop.rows(residency_changes[residency_changes["target"]], "time"))
-    sets = f" Residency sets were changed {changed:,} times meanwhile." if changed else ""
     yield finding(
         message=(
             f"{size(int(residency.sizes.sum()))} were wired again{times} in {loop.name}, "
             f"{beside}: that took {duration(lasted)}, {percent(lasted / loop.length)} of it."
-            f"{sets}{_room_words(room)}{memory_words(machine)}"
+            f"{_sets(residency_changes, loop)}{_room_words(room)}{memory_words(machine)}"
         ),
         lever=Mechanism.CACHE_SWAPPED if outgrown else Mechanism.WIRING_LOST,
         evidence=longest("driver_events", residency.starts, residency.ends),
         saving=None if shares is None else shares[Cause.WIRING],
         within="bubbles",
     )
+
+
+def _sets(residency_changes: pd.DataFrame | None, loop: Loop) -> str:
+    """Say, with a blank before it, how often residency sets were changed; nothing where never."""
+    if residency_changes is None:
+        return ""
+    changed = len(loop.rows(residency_changes[residency_changes["target"]], "time"))
+    return f" Residency sets were changed {changed:,} times meanwhile." if changed else ""
 
 
 def _room_words(room: Room | None) -> str:
