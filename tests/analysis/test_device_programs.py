@@ -5,6 +5,7 @@ down before the analysis was run on it. `said` are the message and the advice of
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
@@ -201,3 +202,15 @@ def test_what_is_said_of_a_programs_exports(name: str, tmp_path: Path, tracekit:
     facts = {fact["name"]: fact["value"] for fact in found[0].get("facts", [])}
     assert {one: facts[one] for one in case.facts} == pytest.approx(case.facts, rel=0.05)
     assert len(found[0]["advice"].split()) <= 45
+
+
+def test_the_page_groups_work_without_names_by_channel_and_length(
+    tmp_path: Path, tracekit: Any
+) -> None:
+    exports = concatenating_by_blits().write(tmp_path / "exports")
+    assert tracekit("import", exports, "--output", tmp_path / "run").code == 0
+    assert tracekit("report", tmp_path / "run").code == 0
+    text = re.sub(r"<[^>]+>", " ", (tmp_path / "run" / "report.html").read_text())
+    words = " ".join(text.split())
+    assert "Blit 60.6 % (60.6 % alone), Compute 39.4 % (39.4 % alone)" in words
+    assert "1.15 ms Blit 1,200" in words

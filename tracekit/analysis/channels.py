@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import IntervalSet, Times, Window, clip, spans
 from tracekit.analysis.scope import Device
+from tracekit.analysis.work_names import unnamed
 
 BLIT = "blit"
 """What a channel of copies and fills has in its name, in small letters."""
@@ -71,7 +72,8 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
     """Return the table `work_groups`: a row for each group of equal work, the longest time first.
 
     A group has the pieces of one channel and kernel whose lengths form a cluster: each is at most a
-    quarter longer than the next shorter one. Columns: `channel`, `kernel`, `pieces`, `time` (their
+    quarter longer than the next shorter one. Labels that name no kernel count as one, and `kernel`
+    is null there. Columns: `channel`, `kernel`, `pieces`, `time` (their
     sum, ns), `share` of all such sums, `length` (the median, ns), `each` (pieces an iteration),
     `place` (the median place of its starts in their iterations, from 0 to 1). The last two are null
     where iterations are not known.
@@ -81,16 +83,20 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
     codes, kernels = gpu.families
     places = _places(starts, iterations)
     count = 0 if iterations is None else len(iterations)
+    nameless = len(kernels)
+    known = np.array([*(not unnamed(kernel) for kernel in kernels), True])
+    kernel = codes.loc[work.index].to_numpy()
+    kernel = np.where(known[kernel], kernel, nameless)
     channels, names = pd.factorize(work["channel"])
-    group = channels * max(1, len(kernels)) + codes.loc[work.index].to_numpy()
+    group = channels * (nameless + 1) + kernel
     rows: list[dict[str, object]] = []
     for number in np.unique(group).tolist():
         members = np.flatnonzero(group == number)
         lengths = (ends - starts)[members]
         rows.extend(
             {
-                "channel": str(names[number // len(kernels)]),
-                "kernel": kernels[number % len(kernels)],
+                "channel": str(names[number // (nameless + 1)]),
+                "kernel": [*kernels, None][number % (nameless + 1)],
                 "pieces": int(chosen.size),
                 "time": int(lengths[chosen].sum()),
                 "length": int(np.median(lengths[chosen])),

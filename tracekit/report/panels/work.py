@@ -39,6 +39,7 @@ def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's 
         "rest_total": sum(group["total"] for group in by_label[MOST_ROWS:]),
         "busy": analysis.busy(*analysis.spans(device.frame)) if by_label else None,
         "sum": sum(group["total"] for group in by_label),
+        **_without_names(tables, [str(group["label"]) for group in by_label]),
         "absence": device.absence,
         "source": of_table(tables, "gpu_intervals"),
         "steps": [] if marked.absence else by_time(marked.frame, "phase", labels),
@@ -48,6 +49,18 @@ def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's 
         "steady": int(begins.min()) if len(begins) else None,
         **_pipelines(tables),
     }
+
+
+def _without_names(tables: Tables, labels: list[str]) -> Context:
+    """Return the work of the loop by channel, and by equal length where no label names a kernel."""
+    known: Context = {"channels": [], "lengths": []}
+    with suppress(KeyError, analysis.Unavailable):
+        channels = tables["channels"]
+        if len(channels["device"].unique()) == 1:
+            known["channels"] = channels.to_dict("records")
+        if all(map(analysis.unnamed, labels)):
+            known["lengths"] = tables["work_groups"][:MOST_ROWS].to_dict("records")
+    return known
 
 
 def _pipelines(tables: Tables) -> Context:
