@@ -209,6 +209,7 @@ def test_the_page_groups_work_without_names_by_channel_and_length(
 ) -> None:
     exports = concatenating_by_blits().write(tmp_path / "exports")
     assert tracekit("import", exports, "--output", tmp_path / "run").code == 0
+    assert tracekit("analyze", tmp_path / "run").code == 0
     assert tracekit("report", tmp_path / "run").code == 0
     text = re.sub(r"<[^>]+>", " ", (tmp_path / "run" / "report.html").read_text())
     words = " ".join(text.split())

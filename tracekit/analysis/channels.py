@@ -37,31 +37,38 @@ def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:
     typical piece), `alike` (whether nearly all take as long), `bytes` (all that its pieces moved,
     null where the trace states none). Only work in the loop counts.
     """
-    work = _of_loop(gpu, loop)
+    work, channels, names = _of_loop(gpu, loop)
+    devices, titles = _codes(work, "device", "")
+    starts, ends = spans(work)
     rows: list[dict[str, object]] = []
-    for device, on_device in work.groupby(work["device"].fillna(""), sort=True):
+    for device, title in enumerate(titles):
+        on_device = devices == device
+        members = {
+            name: np.flatnonzero(on_device & (channels == channel))
+            for channel, name in enumerate(names)
+        }
         covered = {
-            str(channel): IntervalSet.of(*clip(*spans(pieces), loop.start, loop.end))
-            for channel, pieces in on_device.groupby("channel", sort=True)
+            name: IntervalSet.of(*clip(starts[at], ends[at], loop.start, loop.end))
+            for name, at in members.items()
+            if at.size
         }
         every = _length(IntervalSet.union_of(list(covered.values())))
-        for channel, pieces in on_device.groupby("channel", sort=True):
-            beside = [times for name, times in covered.items() if name != channel]
-            time = _length(covered[str(channel)])
+        for name, times in covered.items():
+            beside = [others for other, others in covered.items() if other != name]
             alone = every - _length(IntervalSet.union_of(beside))
-            lengths = pieces["duration"].to_numpy(dtype=np.int64, na_value=0)
+            lengths = (ends - starts)[members[name]]
             rows.append(
                 {
-                    "channel": str(channel),
-                    "device": str(device),
-                    "pieces": len(pieces),
-                    "time": time,
+                    "channel": name,
+                    "device": title,
+                    "pieces": lengths.size,
+                    "time": _length(times),
                     "alone": alone,
-                    "share": time / max(1, every),
+                    "share": _length(times) / max(1, every),
                     "alone_share": alone / max(1, every),
                     "length": int(np.median(lengths)),
                     "alike": is_alike(lengths),
-                    "bytes": _bytes_of(pieces),
+                    "bytes": _bytes_of(work, members[name]),
                 }
             )
     table = pd.DataFrame(rows).astype({"bytes": "Int64"})
@@ -78,7 +85,7 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
     `place` (the median place of its starts in their iterations, from 0 to 1). The last two are null
     where iterations are not known.
     """
-    work = _of_loop(gpu, loop)
+    work, channels, names = _of_loop(gpu, loop)
     starts, ends = spans(work)
     codes, kernels = gpu.families
     places = _places(starts, iterations)
@@ -87,7 +94,6 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
     known = np.array([*(not unnamed(kernel) for kernel in kernels), True])
     kernel = codes.loc[work.index].to_numpy()
     kernel = np.where(known[kernel], kernel, nameless)
-    channels, names = pd.factorize(work["channel"])
     group = channels * (nameless + 1) + kernel
     rows: list[dict[str, object]] = []
     for number in np.unique(group).tolist():
@@ -117,24 +123,31 @@ def is_alike(lengths: Times) -> bool:
     return bool(high - low <= ALIKE * np.median(lengths))
 
 
-def _of_loop(gpu: Device, loop: Window) -> pd.DataFrame:
-    """Return the target's work that overlaps the loop; one device where none is named."""
+def _of_loop(gpu: Device, loop: Window) -> tuple[pd.DataFrame, NDArray[np.intp], list[str]]:
+    """Return the target's work that overlaps the loop, the channel of each row, and their names."""
     starts, ends = gpu.spans
     work = gpu.own[(ends > loop.start) & (starts < loop.end)]
-    named = {"channel": work["channel"].fillna("not stated").astype(str)}
-    if "device" not in work:
-        named["device"] = pd.Series("", work.index)
-    return work.assign(**named)
+    return work, *_codes(work, "channel", "not stated")
+
+
+def _codes(work: pd.DataFrame, column: str, missing: str) -> tuple[NDArray[np.intp], list[str]]:
+    """Return a code for each value of a column of texts, and the texts; `missing` is for nulls."""
+    if column not in work:
+        return np.zeros(len(work), np.intp), [missing]
+    codes, texts = pd.factorize(work[column])
+    names = [*map(str, texts), missing]
+    return np.where(codes < 0, len(names) - 1, codes), names
 
 
 def _length(work: IntervalSet) -> int:
     return int((work.ends - work.starts).sum())
 
 
-def _bytes_of(pieces: pd.DataFrame) -> int | None:
+def _bytes_of(work: pd.DataFrame, members: NDArray[np.intp]) -> int | None:
     """Return the bytes that the trace states; traces write 0 where they do not know."""
-    stated = int(pieces["bytes"].fillna(0).sum()) if "bytes" in pieces else 0
-    return stated or None
+    if "bytes" not in work:
+        return None
+    return int(work["bytes"].to_numpy(dtype=np.int64, na_value=0)[members].sum()) or None
 
 
 def _places(starts: Times, iterations: pd.DataFrame | None) -> NDArray[np.float64] | None:
