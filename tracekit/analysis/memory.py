@@ -129,7 +129,8 @@ _MUCH = 1 << 30  # bytes
 class Room:
     """The target's memory of the GPU against what the machine can hold; bytes, None: not known.
 
-    `first` and `most` are the level at the beginning of the loop and the highest in it; `limit` is
+    `first` and `most` are the level at the beginning of the loop and the highest in it; `wired` is
+    the highest level of memory that was wired for the GPU, of all processes together; `limit` is
     the working set that the device recommends or, where that is set lower, the wired limit;
     `machine` is the machine's memory; `swapped` is what the system wrote out meanwhile.
     """
@@ -139,6 +140,7 @@ class Room:
     limit: int | None = None
     machine: int | None = None
     swapped: int = 0
+    wired: int | None = None
 
     @property
     def grown(self) -> int:
@@ -176,6 +178,7 @@ class Room:
 def room_of(
     loop: Window,
     allocated_sizes: pd.DataFrame | None,
+    wired_memory: pd.DataFrame | None,
     gpu_devices: pd.DataFrame | None,
     machine: Machine,
     targets: Targets,
@@ -195,7 +198,16 @@ def room_of(
     memory = machine.get("memory")
     swapped = int(machine.get("paged_out") or 0)
     limit = min(limits) if limits else None
-    return Room(first, most, limit, int(memory) if memory else None, swapped)
+    wired = None
+    if wired_memory is not None and wired_memory["size"].notna().any():
+        wired = _highest(_wired(wired_memory), loop)
+    return Room(first, most, limit, int(memory) if memory else None, swapped, wired)
+
+
+def _wired(wired_memory: pd.DataFrame) -> Levels:
+    rows = wired_memory.dropna(subset=["size"])
+    sizes = rows["size"].to_numpy(dtype=np.int64)
+    return Levels("wired_memory", "wired memory", *spans(rows), sizes)
 
 
 def _highest(level: Levels, window: Window) -> int:

@@ -256,6 +256,16 @@ def test_memory_that_each_request_leaves_behind_is_found(
     assert found == ([] if rise is None else [rise * MIB])
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_any_number_of_requests_that_leave_about_as_much_is_found(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    rise = int(random.integers(60, 3_000))
+    left = (rise * random.uniform(0.8, 1.2, int(random.integers(3, 15)))).astype(int).tolist()
+    [one] = by_request(*left, pause=float(random.uniform(0.4, 4)))
+    assert one.fact("requests") == len(left)
+    assert one.fact("rise") == pytest.approx(rise * MIB, rel=0.2)
+
+
 def test_what_a_request_leaves_is_told_from_its_beginning_or_not() -> None:
     [prefill], [steadily] = by_request(*(942,) * 8), by_request(*(940,) * 8, at_once=False)
     assert (prefill.fact("at_once"), steadily.fact("at_once")) == (True, False)
@@ -312,3 +322,17 @@ def test_the_wired_limit_is_for_a_model_that_lost_its_place(
     known = Provenance(machine={name: size << 30 for name, size in machine.items()})
     [one] = lost(wiring(*EACH), allocating(0), allocated_sizes=sizes, provenance=known)
     assert one.lever == lever
+
+
+def test_what_was_allocated_is_set_against_what_was_wired_and_the_limit() -> None:
+    rows = [(at * 100, (9 + at) << 30) for at in range(8)]
+    sizes = table("start size", *rows, duration=100, pid=4711, target=True)
+    levels = table("start size", (0, 11 << 30), (400, 12 << 30), duration=400)
+    device = pd.DataFrame({"working_set": pd.array([16 << 30], "Int64")})
+    tables = {"allocated_sizes": sizes, "wired_memory": levels, "gpu_devices": device}
+    [one] = lost(wiring(*EACH), allocating(0), **tables)
+    assert one.message.endswith(
+        " At most 16 GiB were allocated, 7 GiB of it since the loop began, and 12 GiB wired for "
+        "all processes; the limit is 16 GiB."
+    )
+    assert one.lever == "cache-swapped"

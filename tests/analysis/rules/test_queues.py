@@ -114,6 +114,20 @@ def test_how_many_wait_is_what_the_machine_counts(seed: int) -> None:
     assert one.fact("one_in") == round(int(str(one.fact("turns"))) / int(str(one.fact("waiting"))))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_each_short_thread_behind_a_long_one_is_found_however_many_there_are(seed: int) -> None:
+    random = np.random.default_rng([seed, 9])
+    short = [
+        Worker(int(random.integers(5, 25)) * MS, parts=int(random.integers(1, 6)), rest=40 * MS)
+        for _ in range(int(random.integers(1, 4)))
+    ]
+    long = Worker(int(random.integers(400, 800)) * MS, parts=4, every=2_000 * MS)
+    findings = found([*short, long], 30_000 * MS, seed)
+    behind = {(one.fact("thread"), one.fact("blocker")) for one in findings}
+    last = f"{len(short) + 1:#x}"
+    assert behind == {(f"{place + 1:#x}", last) for place in range(len(short))}
+
+
 @pytest.mark.parametrize(
     "workers",
     [

@@ -90,5 +90,6 @@ def _room_words(room: Room | None) -> str:
     if room is None or room.first is None or room.most is None:
         return ""
     grown = f", {size(room.grown)} of it since the loop began" if room.grown > 0 else ""
+    wired = "" if room.wired is None else f", and {size(room.wired)} wired for all processes"
     limit = f"; the limit is {size(room.limit)}" if room.limit is not None else ""
-    return f" At most {size(room.most)} were allocated{grown}{limit}."
+    return f" At most {size(room.most)} were allocated{grown}{wired}{limit}."
