@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import NEVER, IntervalSet, Times, Window
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, Window
 
 FEWEST = 8
 """Fewer turns than this show no habit of a thread."""
@@ -22,8 +22,8 @@ _MOST_THREADS = 8  # that are compared, those with most work on the device
 _LONGER = 2.0  # times a typical turn, that the work ahead of it takes
 _MOSTLY = 0.5  # of the wait, in which the other thread's work ran
 _RARELY = 0.1  # of the turns
-_AT_ONCE = 0.1  # of the other's turn: a thread that follows so soon hands over the same work
-_NEARLY_AS_MANY = (0.8, 1.25)
+_AT_ONCE = 0.1  # of the time between two turns: who follows so soon hands over the same work
+_SOON = 1_000_000  # ns: that the host takes to hand over the rest of what another thread began
 _NEARLY_ALL = 0.8
 
 _SUFFIX = r"\s*(0x[0-9a-fA-F]+)?\s*\([^()]*(\([^()]*\))?[^()]*\)\s*$"
@@ -113,8 +113,8 @@ def waits_behind(turns: pd.DataFrame, timeline: pd.DataFrame, loop: Window) -> I
     """Yield the threads whose turns wait behind those of another thread, in one queue.
 
     Only where the two are no parts of one stream of work: turns of the waiting thread are shorter
-    by half or more, seldom as long as the blocker's, and the blocker does not commit right behind
-    each of them. Nor where turns overtake what was committed before: such have queues of their
+    by half or more, seldom as long as the blocker's, and neither thread commits right behind the
+    other each time. Nor where turns overtake what was committed before: such have queues of their
     own. A thread that keeps several turns in flight waits for no single one of them; there the
     blocker's turns have to be long themselves.
     """
@@ -127,7 +127,8 @@ def waits_behind(turns: pd.DataFrame, timeline: pd.DataFrame, loop: Window) -> I
             waiting = _ThreadTurns.from_table(rows[rows["thread"] == thread])
             blocking = _ThreadTurns.from_table(rows[rows["thread"] == blocker])
             ahead = buffers[(buffers["thread"] == blocker).fillna(value=False)]
-            behind = _behind(waiting, blocking, ahead)
+            others = np.sort(_times(buffers[buffers["thread"] != thread], "committed"))
+            behind = _behind(waiting, blocking, ahead, others)
             if behind is not None:
                 yield behind
 
@@ -162,9 +163,20 @@ class _ThreadTurns:
         """What a typical turn takes."""
         return int(np.median(self.busy))
 
+    @property
+    def period(self) -> float:
+        """The time between the commits of two turns, typically."""
+        return float(np.median(np.diff(self.committed)))
 
-def _behind(waiting: _ThreadTurns, blocking: _ThreadTurns, ahead: pd.DataFrame) -> Behind | None:
-    """Return the turns that waited, where the two threads share a queue; `ahead`: its buffers."""
+
+def _behind(
+    waiting: _ThreadTurns, blocking: _ThreadTurns, ahead: pd.DataFrame, others: Times
+) -> Behind | None:
+    """Return the turns that waited, where the two threads share a queue.
+
+    `ahead` are the command buffers of the blocking thread, `others` the commits of all threads but
+    the waiting one.
+    """
     if waiting.number < FEWEST or blocking.number < _FEWEST_AHEAD:
         return None
     ran = IntervalSet.of(_times(ahead, "started"), _times(ahead, "ended"))
@@ -173,10 +185,13 @@ def _behind(waiting: _ThreadTurns, blocking: _ThreadTurns, ahead: pd.DataFrame) 
     chosen = (covered >= waiting.length) & (covered >= _MOSTLY * late)
     if chosen.sum() < _FEWEST_AHEAD:
         return None
-    wait = float(np.median(covered[chosen]))
-    if not _is_short_beside(waiting, blocking, wait):
-        return None
-    if _overtakes(waiting, ahead) or _is_one_stream(waiting, blocking, wait):
+    soon = _AT_ONCE * waiting.period
+    if (
+        not _is_short_beside(waiting, blocking, float(np.median(covered[chosen])))
+        or _overtakes(waiting, ahead)
+        or _follows(blocking.committed, waiting.committed, soon)
+        or _follows(waiting.committed[chosen], others, min(_SOON, soon))
+    ):
         return None
     free = (waiting.started - waiting.committed)[~chosen]
     return Behind(
@@ -216,18 +231,15 @@ def _overtakes(waiting: _ThreadTurns, ahead: pd.DataFrame) -> bool:
     return bool(early.sum() > _RARELY * had_to_wait.sum())
 
 
-def _is_one_stream(waiting: _ThreadTurns, blocking: _ThreadTurns, wait: float) -> bool:
-    """Tell whether each turn of the blocker is handed over right behind one of the waiting thread.
+def _follows(times: Times, others: Times, soon: float) -> bool:
+    """Tell whether nearly all moments come so soon behind one of the others, which are ordered.
 
-    So it is where several threads encode the parts of one graph.
+    So it is where several threads, or a pool of them, hand over parts of one stream of work;
+    threads with work of their own follow each other so soon by chance alone.
     """
-    least, most = _NEARLY_AS_MANY
-    if not least <= waiting.number / blocking.number <= most:
-        return False
-    before = np.searchsorted(waiting.committed, blocking.committed, side="right") - 1
-    lag = blocking.committed - waiting.committed[np.maximum(before, 0)]
-    soon = (before >= 0) & (lag <= _AT_ONCE * wait)
-    return bool(soon.mean() >= _NEARLY_ALL)
+    before = np.searchsorted(others, times, side="right") - 1
+    lag = np.where(before < 0, FOREVER, times - others[np.maximum(before, 0)])
+    return bool((lag <= soon).mean() >= _NEARLY_ALL)
 
 
 def name_of(thread: int, names: Mapping[int, str]) -> str:

@@ -142,20 +142,25 @@ def test_others_do_not_wait_for_long(workers: list[Worker]) -> None:
     assert not found(workers)
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-def test_threads_that_encode_parts_of_one_graph_share_no_queue(threads: int) -> None:
-    """Each graph has a short part and long ones, handed over by a thread each, two in flight."""
+@pytest.mark.parametrize("short_first", [True, False])
+@pytest.mark.parametrize("pool", [1, 2, 5])
+def test_threads_that_encode_parts_of_one_graph_share_no_queue(
+    pool: int, short_first: bool
+) -> None:
+    """Each graph has a short part of the main thread and a long one of a pool; two in flight."""
+    random = np.random.default_rng(pool)
     rows: list[tuple[int, int, int, int, int, int]] = []
     at, free = 0, 0
     ends = [0, 0]
-    for _ in range(150):
-        for thread in range(threads):
-            commit = at + thread * 150 * US
+    for _ in range(300):
+        parts = [(0, 2 * MS), (1 + int(random.integers(pool)), 20 * MS)]
+        for place, (thread, length) in enumerate(parts if short_first else parts[::-1]):
+            commit = at + place * 400 * US
             start = max(commit + START, free)
-            free = start + (2 * MS if thread == 0 else 20 * MS)
+            free = start + round(length * random.uniform(0.9, 1.1))
             rows.append((thread, commit, start, free, free + 30 * US, len(rows)))
         ends.append(free)
-        at = max(at + 500 * US, ends[-2] + 60 * US)
+        at = max(at + 700 * US, ends[-2] + 60 * US)
     assert not judged("shared-queue", **tables(rows))
 
 
