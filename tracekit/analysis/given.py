@@ -41,7 +41,7 @@ from tracekit.analysis.physics.belief import JUDGED, Belief
 from tracekit.analysis.physics.laws import Breach
 from tracekit.analysis.profile import PROFILES, frames_table
 from tracekit.analysis.program import program_of
-from tracekit.analysis.queueing import thread_names, turns_table
+from tracekit.analysis.queueing import bursts_table, thread_names
 from tracekit.analysis.residency import wired
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.scope import Recorded, device_of, gpu_of
@@ -186,7 +186,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "channels": channels_table,
     "work_groups": work_groups_table,
     "thread_names": thread_names,
-    "turns": turns_table,
+    "bursts": bursts_table,
     "loaded": loaded_table,
     "waits": waits_table,
     "gaps": gaps_table,

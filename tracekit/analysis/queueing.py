@@ -16,13 +16,13 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, Window
 
 FEWEST = 8
-"""Fewer turns than this show no habit of a thread."""
-_FEWEST_AHEAD = 3  # turns of the other thread
+"""Fewer bursts than this show no habit of a thread."""
+_FEWEST_AHEAD = 3  # bursts of the other thread
 _MOST_THREADS = 8  # that are compared, those with most work on the device
-_LONGER = 2.0  # times a typical turn, that the work ahead of it takes
+_LONGER = 2.0  # times a typical burst, that the work ahead of it takes
 _MOSTLY = 0.5  # of the wait, in which the other thread's work ran
-_RARELY = 0.1  # of the turns
-_AT_ONCE = 0.1  # of the time between two turns: who follows so soon hands over the same work
+_RARELY = 0.1  # of the bursts
+_AT_ONCE = 0.1  # of the time between two bursts: who follows so soon hands over the same work
 _SOON = 1_000_000  # ns: that the host takes to hand over the rest of what another thread began
 _NEARLY_ALL = 0.8
 
@@ -48,22 +48,22 @@ def thread_names(
     return called
 
 
-def turns_table(timeline: pd.DataFrame) -> pd.DataFrame:
-    """Return the table `turns`: what each thread asked of a device, from wait to wait.
+def bursts_table(timeline: pd.DataFrame) -> pd.DataFrame:
+    """Return the table `bursts`: what each thread asked of a device, from wait to wait.
 
-    A thread's turn begins with a command buffer that it commits when all that it committed before
-    is reported; one that seldom lets the queue run dry has a turn for each command buffer. Columns:
-    `device`, `thread` (its id), `committed`, `started`, `ended` (ns), `busy` (ns of device work),
-    `buffers`, `waits` (whether the thread waits for one turn before it begins the next).
+    A thread's burst begins with a command buffer that it commits when all that it committed before
+    is reported; one that seldom lets the queue run dry has a burst for each command buffer.
+    Columns: `device`, `thread` (its id), `committed`, `started`, `ended` (ns), `busy` (ns of device work),
+    `buffers`, `waits` (whether the thread waits for one burst before it begins the next).
     """
     known = timeline[timeline["committed"].notna() & timeline["thread"].notna()]
     if known.empty:
         raise Unavailable("which threads committed the target's command buffers is not known.")
-    tables = [_turns(rows) for _, rows in known.groupby(["device", "thread"], sort=True)]
+    tables = [_bursts(rows) for _, rows in known.groupby(["device", "thread"], sort=True)]
     return pd.concat(tables, ignore_index=True).sort_values("committed", ignore_index=True)
 
 
-def _turns(rows: pd.DataFrame) -> pd.DataFrame:
+def _bursts(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.sort_values("committed", kind="stable")
     committed = rows["committed"].to_numpy(dtype=np.int64)
     done = rows["completed"].fillna(rows["ended"]).to_numpy(dtype=np.int64)
@@ -73,26 +73,26 @@ def _turns(rows: pd.DataFrame) -> pd.DataFrame:
     if not waits:
         begins = np.ones(len(rows), bool)
     ways = {"committed": "min", "started": "min", "ended": "max", "busy": "sum"}
-    turns = rows.groupby(np.cumsum(begins)).agg(
+    bursts = rows.groupby(np.cumsum(begins)).agg(
         {"device": "first", "thread": "first", **ways, "known": "size"}
     )
-    named = turns.rename(columns={"known": "buffers"}).assign(waits=waits)
+    named = bursts.rename(columns={"known": "buffers"}).assign(waits=waits)
     return named.astype(dict.fromkeys(ways, "int64"))
 
 
 @dataclass(frozen=True, eq=False)
 class Behind:
-    """Turns of one thread that waited behind another thread's work; ns.
+    """Bursts of one thread that waited behind another thread's work; ns.
 
-    `starts` and `ends` bound these turns from their commit on, `waits` is how long the work of
-    `blocker` ran in each. Of `turns` in all the others typically started `usual` after their
-    commit; a turn typically takes `length`. `grouped` tells whether turns have several command
+    `starts` and `ends` bound these bursts from their commit on, `waits` is how long the work of
+    `blocker` ran in each. Of `bursts` in all the others typically started `usual` after their
+    commit; a burst typically takes `length`. `grouped` tells whether bursts have several command
     buffers.
     """
 
     thread: int
     blocker: int
-    turns: int
+    bursts: int
     length: int
     usual: int
     starts: Times
@@ -104,28 +104,28 @@ class Behind:
     def win(self) -> int:
         """What they would have won by running beside the blocker's work, in ns.
 
-        Each would then run at half its speed: that is the wait without the turn's own length.
+        Each would then run at half its speed: that is the wait without the burst's own length.
         """
         return int(np.maximum(self.waits - self.length, 0).sum())
 
 
-def waits_behind(turns: pd.DataFrame, timeline: pd.DataFrame, loop: Window) -> Iterator[Behind]:
-    """Yield the threads whose turns wait behind those of another thread, in one queue.
+def waits_behind(bursts: pd.DataFrame, timeline: pd.DataFrame, loop: Window) -> Iterator[Behind]:
+    """Yield the threads whose bursts wait behind those of another thread, in one queue.
 
-    Only where the two are no parts of one stream of work: turns of the waiting thread are shorter
+    Only where the two are no parts of one stream of work: bursts of the waiting thread are shorter
     by half or more, seldom as long as the blocker's, and neither thread commits right behind the
-    other each time. Nor where turns overtake what was committed before: such have queues of their
-    own. A thread that keeps several turns in flight waits for no single one of them; there the
-    blocker's turns have to be long themselves.
+    other each time. Nor where bursts overtake what was committed before: such have queues of their
+    own. A thread that keeps several bursts in flight waits for no single one of them; there the
+    blocker's bursts have to be long themselves.
     """
-    inside = turns[(turns["committed"] >= loop.start) & (turns["committed"] < loop.end)]
+    inside = bursts[(bursts["committed"] >= loop.start) & (bursts["committed"] < loop.end)]
     for device, rows in inside.groupby("device", sort=True):
         busy = rows.groupby("thread")["busy"].sum().sort_values(ascending=False)
         threads = [int(thread) for thread in busy.index[:_MOST_THREADS]]
         buffers = timeline[(timeline["device"] == device) & timeline["committed"].notna()]
         for thread, blocker in permutations(threads, 2):
-            waiting = _ThreadTurns.from_table(rows[rows["thread"] == thread])
-            blocking = _ThreadTurns.from_table(rows[rows["thread"] == blocker])
+            waiting = _ThreadBursts.from_table(rows[rows["thread"] == thread])
+            blocking = _ThreadBursts.from_table(rows[rows["thread"] == blocker])
             ahead = buffers[(buffers["thread"] == blocker).fillna(value=False)]
             others = np.sort(_times(buffers[buffers["thread"] != thread], "committed"))
             behind = _behind(waiting, blocking, ahead, others)
@@ -134,8 +134,8 @@ def waits_behind(turns: pd.DataFrame, timeline: pd.DataFrame, loop: Window) -> I
 
 
 @dataclass(frozen=True, eq=False)
-class _ThreadTurns:
-    """The turns of one thread on one device, by their commits; ns."""
+class _ThreadBursts:
+    """The bursts of one thread on one device, by their commits; ns."""
 
     thread: int
     committed: Times
@@ -146,12 +146,12 @@ class _ThreadTurns:
     drains: bool
 
     @classmethod
-    def from_table(cls, turns: pd.DataFrame) -> "_ThreadTurns":
+    def from_table(cls, bursts: pd.DataFrame) -> "_ThreadBursts":
         return cls(
-            int(turns["thread"].iloc[0]),
-            *(_times(turns, name) for name in ("committed", "started", "ended", "busy")),
-            grouped=bool((turns["buffers"] > 1).any()),
-            drains=bool(turns["waits"].all()),
+            int(bursts["thread"].iloc[0]),
+            *(_times(bursts, name) for name in ("committed", "started", "ended", "busy")),
+            grouped=bool((bursts["buffers"] > 1).any()),
+            drains=bool(bursts["waits"].all()),
         )
 
     @property
@@ -160,19 +160,19 @@ class _ThreadTurns:
 
     @property
     def length(self) -> int:
-        """What a typical turn takes."""
+        """What a typical burst takes."""
         return int(np.median(self.busy))
 
     @property
     def period(self) -> float:
-        """The time between the commits of two turns, typically."""
+        """The time between the commits of two bursts, typically."""
         return float(np.median(np.diff(self.committed)))
 
 
 def _behind(
-    waiting: _ThreadTurns, blocking: _ThreadTurns, ahead: pd.DataFrame, others: Times
+    waiting: _ThreadBursts, blocking: _ThreadBursts, ahead: pd.DataFrame, others: Times
 ) -> Behind | None:
-    """Return the turns that waited, where the two threads share a queue.
+    """Return the bursts that waited, where the two threads share a queue.
 
     `ahead` are the command buffers of the blocking thread, `others` the commits of all threads but
     the waiting one.
@@ -207,8 +207,8 @@ def _behind(
     )
 
 
-def _is_short_beside(waiting: _ThreadTurns, blocking: _ThreadTurns, wait: float) -> bool:
-    """Tell whether a thread's turns are short beside what it waits for, and nearly all of them."""
+def _is_short_beside(waiting: _ThreadBursts, blocking: _ThreadBursts, wait: float) -> bool:
+    """Tell whether a thread's bursts are short beside what it waits for, and nearly all of them."""
     if wait < _LONGER * waiting.length:
         return False
     if (waiting.busy >= wait / _LONGER).mean() > _RARELY:
@@ -220,8 +220,8 @@ def _times(frame: pd.DataFrame, name: str) -> Times:
     return frame[name].to_numpy(dtype=np.int64)
 
 
-def _overtakes(waiting: _ThreadTurns, ahead: pd.DataFrame) -> bool:
-    """Tell whether turns start before work of the other ends that was committed before them."""
+def _overtakes(waiting: _ThreadBursts, ahead: pd.DataFrame) -> bool:
+    """Tell whether bursts start before work of the other ends that was committed before them."""
     order = np.argsort(_times(ahead, "committed"), kind="stable")
     committed = _times(ahead, "committed")[order]
     ends = np.maximum.accumulate(_times(ahead, "ended")[order])

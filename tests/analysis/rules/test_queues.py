@@ -1,6 +1,6 @@
 """`shared-queue`: who waits behind whom in one process, by a small machine of queues and threads.
 
-Each thread of the machine commits turns of command buffers, waits for their report, and rests.
+Each thread of the machine commits bursts of command buffers, waits for their report, and rests.
 """
 
 import heapq
@@ -15,6 +15,7 @@ import pytest
 from analysed import given, judged, named
 from tracekit.analysis.queueing import thread_names
 from tracekit.analysis.rule import Finding
+from tracekit.analysis.wording import sentence_of
 
 US = 1_000
 MS = 1_000_000
@@ -23,7 +24,7 @@ START = 20 * US
 
 @dataclass(frozen=True)
 class Worker:
-    """A thread that hands over turns of `parts` buffers, `length` ns of work in all, then rests."""
+    """A thread that hands over bursts of `parts` buffers, `length` ns in all, then rests."""
 
     length: int
     parts: int = 1
@@ -31,7 +32,7 @@ class Worker:
     every: int = 0
     queue: str = ""
     ahead: int = 1
-    """How many turns it keeps in flight; 1: it waits for each."""
+    """How many bursts it keeps in flight; 1: it waits for each."""
 
 
 def play(workers: Sequence[Worker], until: int, seed: int = 1) -> dict[str, Any]:
@@ -106,12 +107,20 @@ def test_how_many_wait_is_what_the_machine_counts(seed: int) -> None:
     [one] = judged("shared-queue", phases=named(("steady", 0, end + 3 * long), unit=1), **made)
     work = made["gpu_intervals"]
     own = work[work["tid"] == 1].sort_values("command_buffer")
-    turn = np.arange(len(own)) // short.parts
-    commits = (own["start"] - own["start_latency"]).groupby(turn).min()
-    lasted = (own["start"] + own["duration"]).groupby(turn).max() - commits
+    burst = np.arange(len(own)) // short.parts
+    commits = (own["start"] - own["start_latency"]).groupby(burst).min()
+    lasted = (own["start"] + own["duration"]).groupby(burst).max() - commits
     waited = int((lasted > 2 * short.length).sum())
     assert one.fact("waiting") == pytest.approx(waited, abs=1)
-    assert one.fact("one_in") == round(int(str(one.fact("turns"))) / int(str(one.fact("waiting"))))
+    assert one.fact("one_in") == round(int(str(one.fact("bursts"))) / int(str(one.fact("waiting"))))
+
+
+def test_whether_a_thread_needs_what_it_always_waits_for_is_not_known() -> None:
+    saturated = found([DECODE, Worker(350 * MS, parts=3)])
+    assert [(one.fact("sure"), one.severity.value) for one in saturated] == [(False, "note")]
+    assert "is not known" in sentence_of(saturated[0])
+    [one] = found([DECODE, SPEECH])
+    assert (one.fact("sure"), one.severity.value) == (True, "warning")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -135,7 +144,7 @@ def test_each_short_thread_behind_a_long_one_is_found_however_many_there_are(see
         pytest.param([DECODE, Worker(350 * MS, 3, every=700 * MS, queue="b")], id="two queues"),
         pytest.param([DECODE, Worker(60 * MS, 10)], id="two that take as long"),
         pytest.param([DECODE, Worker(350 * MS, 3, every=30_000 * MS)], id="once in a while"),
-        pytest.param([Worker(5 * MS, ahead=3), Worker(6 * MS, ahead=3)], id="short turns"),
+        pytest.param([Worker(5 * MS, ahead=3), Worker(6 * MS, ahead=3)], id="short bursts"),
     ],
 )
 def test_others_do_not_wait_for_long(workers: list[Worker]) -> None:
@@ -187,6 +196,6 @@ def test_threads_are_called_by_their_names() -> None:
 
 
 def test_turns_begin_when_all_before_them_is_reported() -> None:
-    turns = given(**play([Worker(50 * MS, parts=10)], 1_000 * MS))["turns"]
-    assert set(turns["buffers"]) == {10}
-    assert turns["committed"].is_monotonic_increasing
+    bursts = given(**play([Worker(50 * MS, parts=10)], 1_000 * MS))["bursts"]
+    assert set(bursts["buffers"]) == {10}
+    assert bursts["committed"].is_monotonic_increasing

@@ -6,11 +6,13 @@ import pandas as pd
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.queueing import name_of, waits_behind
-from tracekit.analysis.rule import Fact, Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, Severity, finding, longest
+
+_NEARLY_ALL = 0.8  # of the bursts: if so many wait, they may need what they wait for
 
 
 def shared_queue(
-    turns: pd.DataFrame,
+    bursts: pd.DataFrame,
     timeline: pd.DataFrame,
     thread_names: dict[int, str],
     loop: Loop,
@@ -20,10 +22,11 @@ def shared_queue(
     """Short work of one thread waits in the queue behind long work of another thread.
 
     What it looks for:
-        Turns of a thread (what it commits from one wait to the next) that start only when work of
+        Bursts of a thread (what it commits from one wait to the next) that start only when work of
         another thread of the same process has ended, which had been committed before and takes
         twice as long or longer. It fires when the time that could be won is more than `limit` of
-        the loop (5 %).
+        the loop (5 %). Where nearly all bursts wait, they may need the results of that work, which
+        a trace does not show: that is a note.
 
     Why it matters:
         A queue runs command buffers in the order of their commits. What a person waits for then
@@ -37,24 +40,27 @@ def shared_queue(
         overtakes other work, which shows several queues, and where threads hand over parts of one
         stream of work.
     """
-    for behind in waits_behind(turns, timeline, loop):
+    for behind in waits_behind(bursts, timeline, loop):
         if behind.win <= limit * loop.length:
             continue
         waiting = behind.waits.size
+        sure = waiting <= _NEARLY_ALL * behind.bursts
         yield finding(
             wording="shared-queue",
             facts=(
                 Fact("thread", name_of(behind.thread, thread_names)),
                 Fact("blocker", name_of(behind.blocker, thread_names)),
-                Fact("one_in", round(behind.turns / waiting), "count"),
+                Fact("one_in", round(behind.bursts / waiting), "count"),
                 Fact("waiting", waiting, "count"),
-                Fact("turns", behind.turns, "count"),
+                Fact("bursts", behind.bursts, "count"),
                 Fact("noun", "step" if behind.grouped else "command buffer"),
                 Fact("wait", int(np.median(behind.waits)), "ns"),
-                Fact("usual", behind.usual if waiting < behind.turns else None, "ns"),
+                Fact("sure", sure),
+                Fact("usual", behind.usual if sure else None, "ns"),
                 Fact("length", behind.length, "ns"),
             ),
             lever=Mechanism.QUEUE_BEHIND_OWN_WORK,
+            severity=Severity.WARNING if sure else Severity.NOTE,
             evidence=longest("gpu_intervals", behind.starts, behind.ends),
-            saving=behind.win,
+            saving=behind.win if sure else None,
         )
