@@ -74,4 +74,5 @@ from .serving import limit as limit
 from .serving import parts as parts
 from .serving import readings_named as readings_named
 from .serving import steady_phase as steady_phase
+from .wording import headline as headline
 from .work_names import unnamed as unnamed

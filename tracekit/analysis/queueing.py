@@ -53,8 +53,8 @@ def bursts_table(timeline: pd.DataFrame) -> pd.DataFrame:
 
     A thread's burst begins with a command buffer that it commits when all that it committed before
     is reported; one that seldom lets the queue run dry has a burst for each command buffer.
-    Columns: `device`, `thread` (its id), `committed`, `started`, `ended` (ns), `busy` (ns of device work),
-    `buffers`, `waits` (whether the thread waits for one burst before it begins the next).
+    Columns: `device`, `thread` (its id), `committed`, `started`, `ended` (ns), `busy` (ns of device
+    work), `buffers`, `waits` (whether the thread waits for one burst before it begins the next).
     """
     known = timeline[timeline["committed"].notna() & timeline["thread"].notna()]
     if known.empty:
