@@ -4,6 +4,7 @@ A request is a stretch of work between two pauses in which nobody asked for anyt
 behind shows in the pause: the lowest level there, against the lowest level of the pause before.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,14 +69,14 @@ class RequestRises:
         """Whether nearly every request leaves something, the late ones as much as the early."""
         later = self.rises[1:]
         half = (later.size + 1) // 2
-        still = np.median(later[-half:]) >= _STILL * np.median(later[:half])
-        return bool((later > 0).mean() >= _MOSTLY and later[-1] > 0 and still)
+        goes_on = np.median(later[-half:]) >= _STILL * np.median(later[:half])
+        return bool((later > 0).mean() >= _MOSTLY and later[-1] > 0 and goes_on)
 
     @property
     def levels_off(self) -> bool:
         """Whether the last quarter of the requests, two or more, leave next to nothing."""
-        last = self.rises[-max(2, self.rises.size // 4) :]
-        return bool(last.max() <= _NOTHING * max(self.rises.mean(), 0.0))
+        quarter = self.rises[-max(2, self.rises.size // 4) :]
+        return bool(quarter.max() <= _NOTHING * max(self.rises.mean(), 0.0))
 
 
 def request_rises(
@@ -89,20 +90,20 @@ def request_rises(
     starts, ends = spans(loaded.sort_values("start", kind="stable"))
     if starts.size < FEWEST:
         raise Unavailable(f"{loop.name} has {starts.size} stretches of work between pauses.")
-    known = levels(allocated_sizes, process_samples, targets)
+    processes = levels(allocated_sizes, process_samples, targets)
     floors = np.zeros(starts.size + 1, np.int64)
     early = np.zeros(starts.size, np.int64)
-    for level in known:
+    for level in processes:
         floors[0] += level_at(level, int(starts[0]))
         for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
             until = starts[place + 1] if place + 1 < starts.size else end + 1
             floors[place + 1] += lowest(level, int(end), int(until))
             early[place] += level_at(level, int(start + _EARLY * (end - start)))
-    first = known[0]
-    left = np.diff(floors)
-    shares = (early - floors[:-1])[left > 0] / left[left > 0]
+    rises = np.diff(floors)
+    shares = (early - floors[:-1])[rises > 0] / rises[rises > 0]
     share = float(np.median(shares)) if shares.size else 0.0
-    return RequestRises(first.table, first.what, starts, ends, floors, share)
+    level = processes[0]
+    return RequestRises(level.table, level.what, starts, ends, floors, share)
 
 
 def level_at(level: Levels, time: int) -> int:
@@ -114,8 +115,8 @@ def level_at(level: Levels, time: int) -> int:
 
 def lowest(level: Levels, start: int, end: int) -> int:
     """Return the lowest level in a window; where none is known in it, the one that held before."""
-    there = (level.starts < end) & (level.ends > start)
-    return int(level.sizes[there].min()) if there.any() else level_at(level, start)
+    overlap = (level.starts < end) & (level.ends > start)
+    return int(level.sizes[overlap].min()) if overlap.any() else level_at(level, start)
 
 
 _FULL = 0.9  # of what can be held, from which memory is short
@@ -184,14 +185,11 @@ def room_of(
     targets: Targets,
 ) -> Room:
     """Return how the target's memory stands in the loop."""
-    first, most = None, None
-    try:
-        known = levels(allocated_sizes, None, targets)
-    except Unavailable:
-        known = []
-    if known:
-        first = sum(level_at(level, loop.start) for level in known)
-        most = sum(_highest(level, loop) for level in known)
+    processes: list[Levels] = []
+    with suppress(Unavailable):
+        processes = levels(allocated_sizes, None, targets)
+    at_first = [level_at(level, loop.start) for level in processes]
+    at_most = [_highest(level, loop) for level in processes]
     limits = [int(size) for size in [machine.get("wired_limit")] if size]
     if gpu_devices is not None:
         limits += [int(size) for size in gpu_devices["working_set"].dropna() if size > 0]
@@ -201,7 +199,14 @@ def room_of(
     wired = None
     if wired_memory is not None and wired_memory["size"].notna().any():
         wired = _highest(_wired(wired_memory), loop)
-    return Room(first, most, limit, int(memory) if memory else None, swapped, wired)
+    return Room(
+        sum(at_first) if processes else None,
+        sum(at_most) if processes else None,
+        limit,
+        int(memory) if memory else None,
+        swapped,
+        wired,
+    )
 
 
 def _wired(wired_memory: pd.DataFrame) -> Levels:
@@ -211,5 +216,5 @@ def _wired(wired_memory: pd.DataFrame) -> Levels:
 
 
 def _highest(level: Levels, window: Window) -> int:
-    there = (level.starts < window.end) & (level.ends > window.start)
-    return int(level.sizes[there].max()) if there.any() else level_at(level, window.start)
+    overlap = (level.starts < window.end) & (level.ends > window.start)
+    return int(level.sizes[overlap].max()) if overlap.any() else level_at(level, window.start)

@@ -69,28 +69,32 @@ _LARGEST = 0.75  # the quantile above which sizes are the largest
 _FEW = 4  # allocations in a part of a window
 
 
-def growing_sizes(own: pd.DataFrame, window: Window) -> tuple[int, int] | None:
+def growing_sizes(resources: pd.DataFrame, window: Window) -> tuple[int, int] | None:
     """Return the sizes of typical large allocations in the first and in the last part of a window.
 
     None unless they grow all the time: over eight equal parts the mean of the largest quarter rises
     from part to part, by a tenth or more in all.
     """
-    known = own.dropna(subset=["size"])
-    times = known["time"].to_numpy(dtype=np.int64)
-    sizes = known["size"].to_numpy(dtype=np.int64)
+    sized = resources.dropna(subset=["size"])
+    times = sized["time"].to_numpy(dtype=np.int64)
+    sizes = sized["size"].to_numpy(dtype=np.int64)
     bounds = np.linspace(window.start, window.end, PARTS + 1)
     part = np.clip(np.searchsorted(bounds, times, side="right") - 1, 0, PARTS - 1)
     means = np.zeros(PARTS)
     for place in range(PARTS):
-        there = sizes[part == place]
-        if there.size < _FEW:
+        part_sizes = sizes[part == place]
+        if part_sizes.size < _FEW:
             return None
-        means[place] = there[there >= np.quantile(there, _LARGEST)].mean()
+        means[place] = _mean_of_largest(part_sizes)
     pairs = combinations(range(PARTS), 2)
     balance = sum(int(np.sign(means[later] - means[earlier])) for earlier, later in pairs)
     if balance < _RISING or means[-1] < _LARGER * means[0]:
         return None
     return round(means[0]), round(means[-1])
+
+
+def _mean_of_largest(sizes: NDArray[np.int64]) -> float:
+    return float(sizes[sizes >= np.quantile(sizes, _LARGEST)].mean())
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,7 +104,8 @@ def test_time_alone_is_what_a_count_of_moments_says(seed: int) -> None:
         alone = moments[place] & ~np.delete(moments, place, axis=0).any(axis=0)
         assert table.loc[channel, "time"] == moments[place].sum() * US, channel
         assert table.loc[channel, "alone"] == alone.sum() * US, channel
-        assert table.loc[channel, "share"] == moments[place].sum() / moments.any(axis=0).sum()
+        share = moments[place].sum() / moments.any(axis=0).sum()
+        assert table.loc[channel, "share"] == share, channel
 
 
 def test_pieces_of_equal_length_and_place_stand_in_for_a_name() -> None:

@@ -54,9 +54,9 @@ def hot_allocations(
         return
     if not habit(own["time"].to_numpy(dtype=np.int64), loop):
         return
-    grown = growing_sizes(own, loop)
-    if grown is not None:
-        yield _growing(own, grown, rate, each)
+    growing = growing_sizes(own, loop)
+    if growing is not None:
+        yield _growing(own, growing, rate, each)
         return
     sizes = own["size"].dropna()
     volume = f", {size(int(sizes.sum()))} in all" if len(sizes) else ""
@@ -76,16 +76,17 @@ def hot_allocations(
     )
 
 
-def _growing(own: pd.DataFrame, grown: tuple[int, int], rate: float, each: str) -> Finding:
-    first, last = grown
+def _growing(
+    resources: pd.DataFrame, sizes: tuple[int, int], rate: float, unit_name: str
+) -> Finding:
     facts = (
-        Fact("number", len(own), "count"),
+        Fact("number", len(resources), "count"),
         Fact("rate", rate, ""),
-        Fact("each", each),
-        Fact("first", first, "bytes"),
-        Fact("last", last, "bytes"),
+        Fact("each", unit_name),
+        Fact("first", sizes[0], "bytes"),
+        Fact("last", sizes[1], "bytes"),
     )
-    largest = own.sort_values("size", ascending=False, kind="stable")
+    largest = resources.sort_values("size", ascending=False, kind="stable")
     return finding(
         wording="growing-allocations",
         facts=facts,

@@ -90,29 +90,29 @@ def _lever(resource_allocations: pd.DataFrame | None, loop: Loop) -> Mechanism:
     return Mechanism.MEMORY_GROWTH
 
 
-def _matters(left: RequestRises, least: float, share: float) -> bool:
-    return left.rising and left.grown > max(least, share * left.floors[1])
+def _matters(rises: RequestRises, least: float, share: float) -> bool:
+    return rises.rising and rises.grown > max(least, share * rises.floors[1])
 
 
-def _by_request(left: RequestRises, machine: Machine) -> Finding:
+def _by_request(rises: RequestRises, machine: Machine) -> Finding:
     memory = machine.get("memory")
     facts = (
-        Fact("what", left.what),
-        Fact("rise", left.typical, "bytes"),
-        Fact("requests", left.starts.size, "count"),
-        Fact("first", int(left.floors[1]), "bytes"),
-        Fact("last", int(left.floors[-1]), "bytes"),
-        Fact("at_once", left.at_once),
-        Fact("falls", int((left.rises < 0).sum()), "count"),
+        Fact("what", rises.what),
+        Fact("rise", rises.typical, "bytes"),
+        Fact("requests", rises.starts.size, "count"),
+        Fact("first", int(rises.floors[1]), "bytes"),
+        Fact("last", int(rises.floors[-1]), "bytes"),
+        Fact("at_once", rises.at_once),
+        Fact("falls", int((rises.rises < 0).sum()), "count"),
         Fact("machine", None if memory is None else int(memory), "bytes"),
     )
-    behind = zip(left.starts.tolist(), left.ends.tolist(), left.floors[1:].tolist(), strict=True)
+    behind = zip(rises.starts.tolist(), rises.ends.tolist(), rises.floors[1:].tolist(), strict=True)
     return finding(
         wording="memory-by-request",
         facts=facts,
         lever=Mechanism.MEMORY_BY_REQUEST,
         evidence=tuple(
-            Evidence(left.table, start, end, f"{size(floor)} afterwards")
+            Evidence(rises.table, start, end, f"{size(floor)} afterwards")
             for start, end, floor in behind
         )[:_SHOWN],
     )
