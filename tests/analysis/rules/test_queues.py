@@ -41,7 +41,7 @@ def play(workers: Sequence[Worker], until: int, seed: int = 1) -> dict[str, Any]
     free: dict[str, int] = {}
     rows: list[tuple[int, int, int, int, int, int]] = []
     reports: list[list[int]] = [[] for _ in workers]
-    waiting = [(place * MS, place) for place in range(len(workers))]
+    waiting = [((place + 1) * MS, place) for place in range(len(workers))]
     heapq.heapify(waiting)
     while waiting and waiting[0][0] < until:
         at, place = heapq.heappop(waiting)
@@ -159,7 +159,7 @@ def test_threads_that_encode_parts_of_one_graph_share_no_queue(
     """Each graph has a short part of the main thread and a long one of a pool; two in flight."""
     random = np.random.default_rng(pool)
     rows: list[tuple[int, int, int, int, int, int]] = []
-    at, free = 0, 0
+    at, free = MS, 0
     ends = [0, 0]
     for _ in range(300):
         parts = [(0, 2 * MS), (1 + int(random.integers(pool)), 20 * MS)]
@@ -176,7 +176,7 @@ def test_threads_that_encode_parts_of_one_graph_share_no_queue(
 def test_workers_of_a_pool_that_take_turns_in_committing_share_no_queue() -> None:
     random = np.random.default_rng(3)
     rows: list[tuple[int, int, int, int, int, int]] = []
-    at, free = 0, 0
+    at, free = MS, 0
     ends = [0, 0, 0]
     for _ in range(400):
         start = max(at + START, free)
@@ -195,7 +195,7 @@ def test_threads_are_called_by_their_names() -> None:
     assert names == {1: "“decode” (0x1)", 2: "“com.speech” (0x2)", 3: "“Main Thread” (0x3)"}
 
 
-def test_turns_begin_when_all_before_them_is_reported() -> None:
+def test_bursts_begin_when_all_before_them_is_reported() -> None:
     bursts = given(**play([Worker(50 * MS, parts=10)], 1_000 * MS))["bursts"]
     assert set(bursts["buffers"]) == {10}
     assert bursts["committed"].is_monotonic_increasing
