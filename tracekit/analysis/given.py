@@ -44,6 +44,7 @@ from tracekit.analysis.program import program_of
 from tracekit.analysis.queueing import bursts_table, thread_names
 from tracekit.analysis.residency import wired
 from tracekit.analysis.rhythm import happenings
+from tracekit.analysis.savings.schedule import schedules_of
 from tracekit.analysis.scope import Recorded, device_of, gpu_of
 from tracekit.analysis.submission import habits_of
 from tracekit.analysis.work_names import named_work
@@ -194,6 +195,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "parties": by_party,
     "causes": causes_table,
     "meanwhile": meanwhile_table,
+    "schedules": schedules_of,
     "residency": wired,
     "request_rises": request_rises,
     "room": room_of,

@@ -25,7 +25,8 @@ from tracekit.analysis.upkeep import wirings
 from tracekit.base import duration
 from tracekit.tables import PHASES
 
-_QUIET = 250_000_000  # ns without any activity, from which on the device was not asked for work
+QUIET = 250_000_000
+"""The device was not asked for work where nothing was active for longer than this; ns."""
 _MANY_STEPS = 10
 _ACTIVE = 0.2  # of a pause, in which the host was seen at work
 
@@ -60,7 +61,7 @@ def iterations_table(
     starts, ends = found
     reported = _reported(timeline, starts, ends)
     asked = _host(compiler_activity, driver_events, cpu_profile)
-    quiet = starts[1:] - reported[:-1] > _QUIET
+    quiet = starts[1:] - reported[:-1] > QUIET
     quiet &= asked.within(reported[:-1], starts[1:]) < _ACTIVE * (starts[1:] - reported[:-1])
     ends[:-1] = np.where(quiet, reported[:-1], ends[:-1])
     return _table(starts, ends, "structure")
@@ -69,7 +70,7 @@ def iterations_table(
 def quiet_limit(starts: Times) -> float:
     """Return how long a pause between marked steps is out of all proportion to them; ns."""
     usual = float(np.median(np.diff(starts))) if starts.size > 1 else 0.0
-    return max(_QUIET, _MANY_STEPS * usual)
+    return max(QUIET, _MANY_STEPS * usual)
 
 
 def _reported(timeline: pd.DataFrame, starts: Times, ends: Times) -> Times:
@@ -128,7 +129,7 @@ def _unasked(timeline: pd.DataFrame, asked: IntervalSet) -> tuple[Times, Times]:
     begins = begun.to_numpy(dtype=np.int64)[1:]
     starts = timeline["started"].to_numpy(dtype=np.int64)
     done = _reported(timeline, starts, np.append(starts[1:], FOREVER))[:-1]
-    quiet = begins - done > _QUIET
+    quiet = begins - done > QUIET
     quiet &= asked.within(done, np.maximum(begins, done)) < _ACTIVE * (begins - done)
     return done[quiet], begins[quiet]
 

@@ -130,7 +130,10 @@ class State:
 
 @dataclass(frozen=True)
 class Pace:
-    """How long things take that no program decides, and by how much that varies."""
+    """How long things take that no program decides, and by how much that varies.
+
+    One start in `late_every` is held up for `late` more, by nothing that is recorded.
+    """
 
     start: int = 70_000
     report: int = 50_000
@@ -142,6 +145,8 @@ class Pace:
     rival: int = 0
     rival_every: int = 1_000_000
     rival_number: int = 0
+    late: int = 0
+    late_every: int = 4
 
 
 @dataclass(eq=False)
@@ -156,6 +161,7 @@ class Machine:
     def __init__(self, pace: Pace, random: np.random.Generator, devices: int = 1) -> None:
         self.pace = pace
         self.random = random
+        self.devices = devices
         self.buffers: list[Buffer] = []
         self.states: list[list[State]] = []
         self.drivers: list[tuple[int, int]] = []
@@ -268,6 +274,8 @@ class Machine:
             took = self.around(self.pace.driver)
             self.drivers.append((now + 1_000 + spent, now + 1_000 + spent + took))
             spent += took
+        if self.pace.late and self.random.random() < 1 / self.pace.late_every:
+            spent += self.around(self.pace.late)
         return spent
 
     def _dispatch(self, buffer: Buffer, ready: int) -> None:

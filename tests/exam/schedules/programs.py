@@ -1,7 +1,8 @@
 """Random programs, of kinds that hand work over in different ways."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -300,15 +301,35 @@ KINDS: dict[str, Callable[[Maker], list[Thread]]] = {
 }
 
 
+Log = list[Action]
+
+
+def logged(thread: Thread, log: Log) -> Thread:
+    """Do what a thread does, and note it."""
+    reply = None
+    while True:
+        try:
+            action = thread.send(reply)
+        except StopIteration:
+            return
+        log.append(action)
+        reply = yield action
+
+
 @dataclass(eq=False)
 class Program:
-    """A program that has run: what was recorded of it, and what is true."""
+    """A program that has run: what was recorded of it, and what is true.
+
+    `logs` has what each thread did, `chance` the state of chance before the machine was made.
+    """
 
     kind: str
     beside: frozenset[str]
     machine: Machine
     recorded: Recorded
     waits: bool
+    logs: list[Log]
+    chance: np.random.Generator
     truth: Truth = field(init=False)
 
     def __post_init__(self) -> None:
@@ -324,8 +345,8 @@ BESIDE = ("uneven", "rivals", "driver", "compile", "wiring", "pauses", "parts", 
 _CHANCE = 0.15
 
 
-def program(kind: str, seed: int) -> Program:
-    """Make a program of a kind, and run it; the seed decides all about it."""
+def program(kind: str, seed: int, **changes: int) -> Program:
+    """Make a program of a kind, and run it; the seed decides all but changes of the pace."""
     random = np.random.default_rng([seed, list(KINDS).index(kind)])
     beside = frozenset(word for word in BESIDE if random.random() < _CHANCE)
     pace = Pace(
@@ -338,7 +359,9 @@ def program(kind: str, seed: int) -> Program:
         rival=round(random.uniform(50, 400) * US) if "rivals" in beside else 0,
         rival_number=5_000 if "rivals" in beside else 0,
     )
+    pace = replace(pace, **changes)
     devices = 2 if "devices" in kind else 1
+    chance = deepcopy(random)
     machine = Machine(pace, random, devices)
     maker = Maker(
         machine,
@@ -360,6 +383,8 @@ def program(kind: str, seed: int) -> Program:
         latency=bool(random.random() < 0.85),
         completions=bool(random.random() < 0.95),
     )
-    machine.run(KINDS[kind](maker))
+    threads = KINDS[kind](maker)
+    logs: list[Log] = [[] for _ in threads]
+    machine.run([logged(thread, log) for thread, log in zip(threads, logs, strict=True)])
     waits = any(state.buffer is not None for states in machine.states for state in states[:-3])
-    return Program(kind, beside, machine, recorded, waits)
+    return Program(kind, beside, machine, recorded, waits, logs, chance)

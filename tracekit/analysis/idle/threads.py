@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from tracekit.analysis.idle.slopes import Places
 from tracekit.analysis.intervals import NEVER, Times
 
-_FEWEST_REPORTS, _MOST_REPORTS = 2, 6  # by which a commit is judged, the latest first
+_FEWEST_REPORTS = 2
+MOST_REPORTS = 6
+"""By so many reports a commit is judged at most, the latest first."""
 _MOSTLY = 0.9  # of the gaps, in which no more than that are missing
 
 Flags = NDArray[np.bool_]
@@ -38,7 +40,7 @@ class Thread:
         own = np.arange(self.rows.size)
         times = self.completed
         found: list[Places] = []
-        for _ in range(_MOST_REPORTS):
+        for _ in range(MOST_REPORTS):
             best = np.maximum.accumulate(times)
             before = np.append(NEVER, best[:-1])[: best.size]
             place = np.maximum.accumulate(np.where(times > before, np.arange(best.size), -1))
@@ -75,7 +77,7 @@ class Thread:
         dry = (self.committed[1:] > ended) & (ended != NEVER)
         missing = (np.arange(1, self.rows.size) - come)[dry]
         most = int(np.quantile(missing, _MOSTLY)) if missing.size else 0
-        return min(max(most, _FEWEST_REPORTS), _MOST_REPORTS)
+        return min(max(most, _FEWEST_REPORTS), MOST_REPORTS)
 
 
 def _column(timeline: pd.DataFrame, name: str) -> Times:

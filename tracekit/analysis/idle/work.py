@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -314,7 +315,13 @@ class Surroundings:
 
     def compiling(self, at: Times) -> Flags:
         """Say when a pipeline was made, by the compiler's rows or the workload's word."""
-        return self.compiler.contains(at) | self._annotated(COMPILE, at)
+        return self.compiled.contains(at)
+
+    @cached_property
+    def compiled(self) -> IntervalSet:
+        """When a pipeline was made, by the compiler's rows or the workload's word."""
+        annotated = self.annotated.get(COMPILE, IntervalSet.empty())
+        return IntervalSet.union_of([self.compiler, annotated])
 
     def at_work(self, at: Times) -> Flags:
         """Say when the host was seen at work for the target: it encoded, or wired memory."""
@@ -323,9 +330,6 @@ class Surroundings:
     def asleep(self, at: Times, until: Times) -> Flags:
         """Say when the device was in no performance state, and came into one by `until`."""
         return ~self.awake.contains(at) & (self.awake.next_start(at) <= until)
-
-    def _annotated(self, name: str, at: Times) -> Flags:
-        return self.annotated.get(name, IntervalSet.empty()).contains(at)
 
 
 def surroundings(

@@ -1,0 +1,84 @@
+"""A small discrete-event model of host threads, queues and devices that replays a schedule.
+
+Time passes as the schedule says, and all that follows from it is computed anew:
+
+    commit  = max(last commit of the thread + before, report that it waits for) + host
+    started = max(commit + start, end of the last one on the device + gap)
+    ended   = started + work + inner
+    report  = max(ended + back, last report of the thread)
+
+Threads commit in the order of time, and a device takes command buffers in the order of commits.
+"""
+
+import heapq
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from tracekit.analysis.savings.schedule import Schedule
+
+_BOUND = 0.9  # of the time, from which a host or a device is what bounds a loop
+
+
+class Limit(StrEnum):
+    """What a loop goes as fast as."""
+
+    HOST = "host"
+    DEVICE = "device"
+    ROUND_TRIP = "round trip"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How a replay went: its length, and how much of that the busiest thread and device worked."""
+
+    length: int
+    host: int
+    device: int
+
+    @property
+    def limit(self) -> Limit:
+        """What bounds it: whoever is busy for nine tenths of the time, or nobody."""
+        busiest = max(self.host, self.device)
+        if busiest < _BOUND * self.length:
+            return Limit.ROUND_TRIP
+        return Limit.HOST if busiest == self.host else Limit.DEVICE
+
+
+def replay(schedule: Schedule) -> Replay:
+    """Replay a schedule; ns."""
+    threads = [np.flatnonzero(schedule.thread == one) for one in np.unique(schedule.thread)]
+    queues = [rows.tolist() for rows in threads]
+    before, host = schedule.before.tolist(), schedule.host.tolist()
+    awaits, devices = schedule.awaits.tolist(), schedule.device.tolist()
+    starts, gaps = schedule.start.tolist(), schedule.gap.tolist()
+    lengths, backs = (schedule.work + schedule.inner).tolist(), schedule.back.tolist()
+    reports = [0] * schedule.number
+    free: dict[int, int] = {}
+    place, last = [0] * len(queues), [0] * len(queues)
+    agenda = [(host[rows[0]], number) for number, rows in enumerate(queues)]
+    heapq.heapify(agenda)
+    while agenda:
+        now, number = heapq.heappop(agenda)
+        row, device = queues[number][place[number]], devices[queues[number][place[number]]]
+        started = now + starts[row]
+        if device in free:
+            started = max(started, free[device] + gaps[row])
+        free[device] = max(free.get(device, 0), started + lengths[row])
+        last[number] = max(started + lengths[row] + backs[row], last[number])
+        reports[row] = last[number]
+        place[number] += 1
+        if place[number] < len(queues[number]):
+            following = queues[number][place[number]]
+            ready = now + before[following]
+            if awaits[following] >= 0:
+                ready = max(ready, reports[awaits[following]])
+            heapq.heappush(agenda, (ready + host[following], number))
+    computed = schedule.before + schedule.host
+    worked = schedule.work + schedule.inner
+    return Replay(
+        max(reports),
+        int(np.bincount(schedule.thread, weights=computed).max()),
+        int(np.bincount(schedule.device, weights=worked).max()),
+    )

@@ -1,0 +1,380 @@
+"""The schedule of a recording: who waited for what, and how long each part of it took.
+
+Each command buffer goes the same way: its thread computes, waits for a report or does not, computes
+again and commits; the command buffer starts on its device, runs, and is reported. The numbers are
+the recording's own, one by one, so that a replay without a lever gives the recording again.
+
+What a recording does not tell is read in two ways, and a saving is then a range:
+
+- whether a thread waited for a report, where `waits` says unknown. It waited for the latest report
+  that had come; or it computed all the time.
+- whether a thread that samples show at work before a report came computed, or spun in its wait.
+- what a device needs between two command buffers where the next one is there in time, if none ever
+  was: nothing; or as long as a start takes on a device that had run dry.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.idle.gaps import loaded_time
+from tracekit.analysis.idle.pieces import LATE, Cause
+from tracekit.analysis.idle.slopes import Places, Wait
+from tracekit.analysis.idle.threads import MOST_REPORTS, threads_of
+from tracekit.analysis.idle.waits import WORKS, Waits, sampled_share
+from tracekit.analysis.idle.work import Surroundings, covered
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, spans
+from tracekit.analysis.iterations import QUIET, Loop
+
+FEWEST = 8
+"""Fewer command buffers than this, or boundaries, show no habit."""
+_STRETCHES, _EACH = 8, 512  # command buffers that are replayed where there are very many
+_UNSURE = 0.05  # of the waits, from which those that are not known are read in both ways
+
+_STARTS = (0.5, 0.9)  # the quantiles of starts that count as usual and as the longest
+_FAR = 3.0  # times the usual time between two commits, from which one comes late
+_NEAR = 2.0  # times that time, within which a commit comes right behind a report
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """One entry for each command buffer, in the order of commits; times in ns.
+
+    `awaits` is the place of the command buffer whose report its thread waited for before the
+    commit, -1 for none. The host computed for `before` between its last commit and that wait, and
+    for `host` after it; without a wait all is `host`. Of that, `wake` passed before it was seen to
+    encode. `start` is the way there on a device that had run dry, `gap` the pause behind the
+    command buffer before it on a busy one, `work` and `inner` the time of its work and of pauses
+    within, `back` the way back. `boundary` and `late` are what a gap of those causes took before
+    it; `iteration` is the number of its iteration, -1 outside of any.
+    """
+
+    thread: Places
+    device: Places
+    iteration: Places
+    awaits: Places
+    before: Times
+    host: Times
+    wake: Times
+    fixed: Times
+    start: Times
+    gap: Times
+    work: Times
+    inner: Times
+    back: Times
+    boundary: Times
+    late: Times
+
+    @property
+    def number(self) -> int:
+        """How many command buffers there are."""
+        return self.thread.size
+
+    @property
+    def waits(self) -> int:
+        """How many commits waited for a report."""
+        return int(np.count_nonzero(self.awaits >= 0))
+
+    def part(self, begin: int, end: int) -> "Schedule":
+        """Return a stretch; what lies before it is awaited no more."""
+        columns = {each.name: getattr(self, each.name)[begin:end] for each in fields(self)}
+        awaits = columns["awaits"] - begin
+        columns["awaits"] = np.where(awaits >= 0, awaits, -1)
+        return replace(self, **columns)
+
+    def stretches(self) -> Iterator["Schedule"]:
+        """Yield the whole, or some stretches of it, evenly spread, where it is very long."""
+        if self.number <= _STRETCHES * _EACH:
+            yield self
+            return
+        for begin in np.linspace(0, self.number - _EACH, _STRETCHES).astype(int).tolist():
+            yield self.part(begin, begin + _EACH)
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """All ways in which the schedule of a recording can be read, and how long there was load.
+
+    Where `waits_known` is False, some read a wait as the host's own time.
+    """
+
+    schedules: tuple[Schedule, ...]
+    load: int
+    waits_known: bool = True
+
+
+def schedules_of(
+    timeline: pd.DataFrame,
+    waits: Waits,
+    gaps: pd.DataFrame,
+    loop: Loop,
+    loaded: pd.DataFrame,
+    around: Surroundings,
+    iterations: pd.DataFrame | None,
+    encoders: pd.DataFrame | None,
+    cpu_profile: pd.DataFrame | None,
+) -> Readings:
+    """Return the ways to read the schedule of the loop.
+
+    Raise Unavailable where commits or reports are not known, or there are hardly any.
+    """
+    committed, completed = _times(timeline, "committed"), _times(timeline, "completed")
+    if (committed == NEVER).any() or (completed == NEVER).mean() > _UNSURE:
+        raise Unavailable("when each command buffer was committed and reported is not known.")
+    order = np.argsort(committed, kind="stable")
+    order = order[(committed[order] >= loop.start) & (committed[order] < loop.end)]
+    if order.size < FEWEST:
+        raise Unavailable(f"{loop.name} has hardly any command buffers.")
+    lives = _lives(timeline, order, iterations, encoders, around.compiled)
+    lives = replace(lives, **_lost(lives, gaps))
+    unsure = waits == Wait.UNKNOWN
+    known = bool(unsure.mean() <= _UNSURE)
+    ways = [waits] if known else [waits, np.where(unsure, Wait.NO, waits)]
+    load = covered(loaded)
+    schedules = [
+        reading
+        for way in ways
+        for schedule in _by_samples(
+            lives, _schedule(lives, _awaited(timeline, way, order), load), cpu_profile
+        )
+        for reading in _by_gaps(lives, schedule)
+    ]
+    return Readings(tuple(schedules), loaded_time(loaded), known)
+
+
+def _times(timeline: pd.DataFrame, name: str) -> Times:
+    return timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
+
+
+@dataclass(frozen=True, eq=False)
+class _Recorded:
+    """Moments of the command buffers of the loop, in the order of commits; NEVER: not known.
+
+    `last` is the commit before of the same thread, `free` when the device was through with all
+    that it had started before, `ids` are those of the threads; `encoding` is when each thread had an encoder open.
+    """
+
+    ids: list[int]
+    thread: Places
+    device: Places
+    iteration: Places
+    begun: Times
+    committed: Times
+    started: Times
+    ended: Times
+    completed: Times
+    busy: Times
+    last: Times
+    free: Times
+    encoding: list[IntervalSet]
+    compiling: IntervalSet
+    boundary: Times
+    late: Times
+
+    @property
+    def dry(self) -> Flags:
+        """Whether the device had nothing else when each was committed."""
+        return self.committed >= self.free
+
+
+def _lives(
+    timeline: pd.DataFrame,
+    order: Places,
+    iterations: pd.DataFrame | None,
+    encoders: pd.DataFrame | None,
+    compiling: IntervalSet,
+) -> _Recorded:
+    names = ("begun", "committed", "started", "ended", "completed", "busy", "device")
+    begun, committed, started, ended, completed, busy, device = (
+        _times(timeline, name)[order] for name in names
+    )
+    told = completed != NEVER
+    usual = round(float(np.median((completed - ended)[told])))
+    ids, thread = _threads(timeline, order)
+    last = pd.Series(committed).groupby(thread).shift(fill_value=NEVER).to_numpy()
+    none = np.zeros(order.size, np.int64)
+    return _Recorded(
+        ids=ids,
+        thread=thread,
+        device=device,
+        iteration=_iterations(iterations, np.where(begun == NEVER, committed, begun)),
+        begun=begun,
+        committed=committed,
+        started=started,
+        ended=ended,
+        completed=np.where(told, completed, ended + usual),
+        busy=busy,
+        last=last,
+        free=_free(device, started, ended),
+        encoding=[_encoding(encoders, each) for each in ids],
+        compiling=compiling,
+        boundary=none,
+        late=none,
+    )
+
+
+def _threads(timeline: pd.DataFrame, order: Places) -> tuple[list[int], Places]:
+    """Return the ids of the threads and the number of each row's; one where they are not known."""
+    if "thread" not in timeline or timeline["thread"].isna().any():
+        return [NEVER], np.zeros(order.size, np.intp)
+    ids, thread = np.unique(_times(timeline, "thread")[order], return_inverse=True)
+    return ids.tolist(), thread
+
+
+def _iterations(iterations: pd.DataFrame | None, begun: Times) -> Places:
+    if iterations is None or iterations.empty:
+        return np.full(begun.size, -1)
+    return np.searchsorted(np.sort(spans(iterations)[0]), begun, side="right") - 1
+
+
+def _free(device: Places, started: Times, ended: Times) -> Times:
+    free = np.full(started.size, NEVER)
+    for each in np.unique(device).tolist():
+        rows = np.flatnonzero(device == each)
+        rows = rows[np.argsort(started[rows], kind="stable")]
+        free[rows[1:]] = np.maximum.accumulate(ended[rows])[:-1]
+    return free
+
+
+def _encoding(encoders: pd.DataFrame | None, thread: int) -> IntervalSet:
+    if encoders is None or "tid" not in encoders:
+        return IntervalSet.empty()
+    return covered(encoders[encoders["target"] & (encoders["tid"] == thread).fillna(value=False)])
+
+
+def _lost(lives: _Recorded, gaps: pd.DataFrame) -> dict[str, Times]:
+    """Return what boundaries, and late starts beyond a usual one, took before each of them."""
+    boundary = _lost_by(Cause.BETWEEN_BUFFERS, lives, gaps)
+    late = _lost_by(Cause.LATE_START, lives, gaps)
+    starts = (lives.started - lives.committed)[lives.dry & (late == 0)]
+    usual = round(float(np.median(starts))) if starts.size >= FEWEST else LATE
+    return {"boundary": boundary, "late": np.maximum(late - usual, 0)}
+
+
+def _lost_by(cause: Cause, lives: _Recorded, gaps: pd.DataFrame) -> Times:
+    """Return the time of a cause in the gap that ended with the start of each."""
+    lost = np.zeros(lives.started.size, np.int64)
+    if gaps.empty:
+        return lost
+    ends = gaps["start"].to_numpy(np.int64) + gaps["duration"].to_numpy(np.int64)
+    taken = np.where(gaps["cause"] == str(cause), gaps["duration"].to_numpy(np.int64), 0)
+    pieces = pd.DataFrame({"gap": gaps["gap"], "end": ends, "lost": taken})
+    pieces["device"] = gaps["device"].astype("int64") if "device" in gaps else 0
+    whole = pieces.groupby("gap").agg({"end": "max", "lost": "sum", "device": "first"})
+    by_start = whole[whole["lost"] > 0].set_index(["device", "end"])["lost"]
+    numbers = np.unique(lives.device, return_inverse=True)[1]
+    keys = pd.MultiIndex.from_arrays([numbers, lives.started])
+    return by_start.reindex(keys, fill_value=0).to_numpy(np.int64)
+
+
+def _awaited(timeline: pd.DataFrame, waits: Waits, order: Places) -> Places:
+    """Return the place of the command buffer whose report each commit waited for; -1 for none.
+
+    Where that is not known, it is the latest that had come. So it is for single commits that come
+    far later than others, and right behind a report, whatever the habit of their thread.
+    """
+    found = np.full(len(timeline), -1)
+    for thread in threads_of(timeline):
+        lags = np.maximum(waits[thread.rows], Wait.NO).astype(np.int64)
+        unsure = waits[thread.rows] == Wait.UNKNOWN
+        no = waits[thread.rows] == Wait.NO
+        apart = np.diff(thread.committed, prepend=thread.committed[:1])
+        usual = float(np.median(apart[1:])) if apart.size > 1 else 0.0
+        for lag in range(MOST_REPORTS, 0, -1):
+            report = thread.report(lag)
+            came = (report <= thread.committed) & (report != NEVER)
+            prompt = (apart > _FAR * usual) & (thread.committed - report <= _NEAR * usual)
+            lags[came & (unsure | (no & prompt))] = lag
+        for lag in np.unique(lags[lags > 0]).tolist():
+            places = thread.awaited(lag)
+            chosen = (lags == lag) & (places >= 0)
+            found[thread.rows[chosen]] = thread.rows[places[chosen]]
+    place = np.full(len(timeline) + 1, -1)
+    place[order] = np.arange(order.size)
+    return place[found[order]]
+
+
+def _schedule(lives: _Recorded, awaits: Places, load: IntervalSet) -> Schedule:
+    """Read the schedule, with a gap of NEVER where another command buffer does not show it."""
+    report = np.where(awaits >= 0, lives.completed[awaits], NEVER)
+    valid = (lives.last != NEVER) & (report <= lives.committed)
+    awaits = np.where(valid, awaits, -1)
+    waited = awaits >= 0
+    last = np.where(lives.last == NEVER, lives.committed[0], lives.last)
+    since = np.where(waited, np.maximum(last, report), last)
+    host = load.within(since, np.maximum(since, lives.committed))
+    wake = np.where(lives.begun == NEVER, host, np.clip(lives.begun - since, 0, host))
+    length = lives.ended - lives.started
+    work = np.minimum(lives.busy, length)
+    there = lives.started - lives.committed
+    dry = there[lives.dry] if lives.dry.any() else there.min()
+    usual, longest = np.quantile(dry, _STARTS)
+    queued = (lives.free - lives.committed >= longest) & (lives.free != NEVER)
+    return Schedule(
+        thread=lives.thread,
+        device=lives.device,
+        iteration=lives.iteration,
+        awaits=awaits,
+        before=np.where(waited, _before(lives, last, since), 0),
+        host=host,
+        wake=wake,
+        fixed=np.where(
+            host >= QUIET, host, np.minimum(lives.compiling.within(since, lives.committed), host)
+        ),
+        start=np.where(queued, np.minimum(there, round(usual)), there),
+        gap=np.where(queued, lives.started - lives.free, NEVER),
+        work=work,
+        inner=length - work,
+        back=lives.completed - lives.ended,
+        boundary=lives.boundary,
+        late=lives.late,
+    )
+
+
+def _before(lives: _Recorded, last: Times, report: Times) -> Times:
+    """Return how long the host was seen to encode between its last commit and a report."""
+    opened = np.where(lives.begun == NEVER, report, np.maximum(lives.begun, last))
+    seen = np.maximum(report - opened, 0)
+    for number, encoding in enumerate(lives.encoding):
+        if encoding.starts.size:
+            rows = lives.thread == number
+            seen[rows] = encoding.within(last[rows], np.maximum(last, report)[rows])
+    return seen
+
+
+def _by_samples(
+    lives: _Recorded, schedule: Schedule, samples: pd.DataFrame | None
+) -> Iterator[Schedule]:
+    """Yield the readings of what threads did that were sampled at work before a report came."""
+    before = schedule.before.copy()
+    waited = schedule.awaits >= 0
+    report = np.where(waited, lives.completed[schedule.awaits], NEVER)
+    for number, thread in enumerate(lives.ids):
+        rows = waited & (schedule.thread == number)
+        span = IntervalSet.of(lives.last[rows], report[rows])
+        lower, upper = sampled_share(span, samples, np.array([thread]))
+        if WORKS < lower:
+            seen = (lower + upper) / 2 * (report - lives.last)[rows]
+            before[rows] = np.maximum(before[rows], seen.astype(np.int64))
+    if (before > schedule.before).any():
+        yield replace(schedule, before=before)
+    yield schedule
+
+
+def _by_gaps(lives: _Recorded, schedule: Schedule) -> Iterator[Schedule]:
+    """Yield the readings of what a device needs between command buffers that are there in time.
+
+    It is the usual of those that were; where hardly any were, nothing or a whole start.
+    """
+    unseen = schedule.gap == NEVER
+    seen = schedule.gap[~unseen]
+    room = lives.started - np.maximum(lives.free, lives.committed)
+    usual = [round(float(np.median(seen)))] if seen.size >= FEWEST else [0, FOREVER]
+    for each in usual:
+        yield replace(schedule, gap=np.where(unseen, np.minimum(each, room), schedule.gap))
