@@ -72,12 +72,20 @@ def merge_buffers(schedule: Schedule) -> Schedule:
 
 def drop_boundaries(schedule: Schedule) -> Schedule:
     """Leave no gap between command buffers that are there in time: each saves g."""
-    return _start_sooner(schedule, schedule.boundary)
+    seen = schedule.boundary[schedule.boundary > 0]
+    usual = round(float(np.median(seen))) if seen.size else 0
+    lost = np.where(schedule.boundary > 0, schedule.boundary, usual)
+    return replace(schedule, gap=np.minimum(schedule.gap, np.maximum(schedule.gap - lost, 0)))
 
 
 def start_promptly(schedule: Schedule) -> Schedule:
     """Let what starts late start as others do: each saves what it was late by."""
-    return _start_sooner(schedule, schedule.late)
+    late = schedule.late > 0
+    start, gap = (
+        np.where(late, np.maximum(times - schedule.late, 0), times)
+        for times in (schedule.start, schedule.gap)
+    )
+    return replace(schedule, start=start, gap=gap)
 
 
 def join_encoders(schedule: Schedule) -> Schedule:
@@ -134,12 +142,6 @@ def _pairs(schedule: Schedule) -> Places:
     for rows in _threads(schedule):
         number[rows] = np.arange(rows.size) // 2
     return number
-
-
-def _start_sooner(schedule: Schedule, lost: Times) -> Schedule:
-    start = np.where(lost > 0, np.maximum(schedule.start - lost, 0), schedule.start)
-    gap = np.where(lost > 0, np.maximum(schedule.gap - lost, 0), schedule.gap)
-    return replace(schedule, start=start, gap=gap)
 
 
 def _merge(schedule: Schedule, group: Places, *, wake: bool = False) -> Schedule:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.idle.gaps import loaded_time
 from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.idle.slopes import Places, Wait
-from tracekit.analysis.idle.threads import MOST_REPORTS, threads_of
+from tracekit.analysis.idle.threads import MOST_REPORTS, Thread, threads_of
 from tracekit.analysis.idle.waits import WORKS, Waits, sampled_share
 from tracekit.analysis.idle.work import Surroundings, covered
 from tracekit.analysis.inject import Unavailable
@@ -276,21 +276,12 @@ def _lost_by(cause: Cause, lives: _Recorded, gaps: pd.DataFrame) -> Times:
 def _awaited(timeline: pd.DataFrame, waits: Waits, order: Places) -> Places:
     """Return the place of the command buffer whose report each commit waited for; -1 for none.
 
-    Where that is not known, it is the latest that had come. So it is for single commits that come
-    far later than others, and right behind a report, whatever the habit of their thread.
+    Where that is not known, it is the one behind which the commit comes as others do. So it is for
+    single commits that come far later than others, whatever the habit of their thread.
     """
     found = np.full(len(timeline), -1)
     for thread in threads_of(timeline):
-        lags = np.maximum(waits[thread.rows], Wait.NO).astype(np.int64)
-        unsure = waits[thread.rows] == Wait.UNKNOWN
-        no = waits[thread.rows] == Wait.NO
-        apart = np.diff(thread.committed, prepend=thread.committed[:1])
-        usual = float(np.median(apart[1:])) if apart.size > 1 else 0.0
-        for lag in range(MOST_REPORTS, 0, -1):
-            report = thread.report(lag)
-            came = (report <= thread.committed) & (report != NEVER)
-            prompt = (apart > _FAR * usual) & (thread.committed - report <= _NEAR * usual)
-            lags[came & (unsure | (no & prompt))] = lag
+        lags = _lags(thread, waits[thread.rows])
         for lag in np.unique(lags[lags > 0]).tolist():
             places = thread.awaited(lag)
             chosen = (lags == lag) & (places >= 0)
@@ -298,6 +289,29 @@ def _awaited(timeline: pd.DataFrame, waits: Waits, order: Places) -> Places:
     place = np.full(len(timeline) + 1, -1)
     place[order] = np.arange(order.size)
     return place[found[order]]
+
+
+def _lags(thread: Thread, way: Waits) -> Places:
+    """Return which report each commit of a thread waited for, the latest being 1; 0: none."""
+    lags = np.maximum(way, Wait.NO).astype(np.intp)
+    last = np.append(NEVER, thread.committed[:-1])[: thread.rows.size]
+    first = last == NEVER
+    apart = thread.committed - np.where(first, thread.committed, last)
+    usual = float(np.median(apart[~first])) if (~first).any() else 0.0
+    latest = thread.report(1)
+    waited = (way == Wait.YES) & (latest <= thread.committed) & (latest != NEVER)
+    behind = float(np.median((thread.committed - latest)[waited])) if waited.any() else usual
+    late = (way == Wait.NO) & (apart > _FAR * usual)
+    best = np.full(thread.rows.size, np.inf)
+    for lag in range(1, MOST_REPORTS + 1):
+        report = thread.report(lag)
+        came = (report <= thread.committed) & (report > last) & ~first
+        after = thread.committed - np.where(came, report, thread.committed)
+        away = np.abs(after - behind)
+        near = after <= _NEAR * max(usual, behind)
+        chosen = came & (away < best) & ((way == Wait.UNKNOWN) | (late & near))
+        lags[chosen], best[chosen] = lag, away[chosen]
+    return lags
 
 
 def _schedule(lives: _Recorded, awaits: Places, load: IntervalSet) -> Schedule:
@@ -313,9 +327,9 @@ def _schedule(lives: _Recorded, awaits: Places, load: IntervalSet) -> Schedule:
     length = lives.ended - lives.started
     work = np.minimum(lives.busy, length)
     there = lives.started - lives.committed
-    dry = there[lives.dry] if lives.dry.any() else there.min()
+    dry = (there - lives.late)[lives.dry] if lives.dry.any() else there.min()
     usual, longest = np.quantile(dry, _STARTS)
-    queued = (lives.free - lives.committed >= longest) & (lives.free != NEVER)
+    queued = ~lives.dry & (lives.free - lives.committed >= longest)
     return Schedule(
         thread=lives.thread,
         device=lives.device,
