@@ -93,14 +93,18 @@ def join_encoders(schedule: Schedule) -> Schedule:
     return replace(schedule, inner=np.zeros(schedule.number, np.int64))
 
 
-def scale_host(schedule: Schedule, share: float) -> Schedule:
-    """Let the host compute for this share of its time: an iteration takes max(share h, w + g)."""
-    fixed = schedule.fixed
+def scale_host(schedule: Schedule, share: float, *, wake: bool = True) -> Schedule:
+    """Let the host compute for this share of its time: an iteration takes max(share h, w + g).
+
+    Where not `wake`, the time from a report until it encodes stays as it is.
+    """
+    kept = np.where(schedule.awaits >= 0, schedule.wake, 0) if not wake else 0
+    fixed = np.maximum(schedule.fixed, kept)
     return replace(
         schedule,
         before=_scale(schedule.before, share),
         host=fixed + _scale(schedule.host - fixed, share),
-        wake=_scale(schedule.wake, share),
+        wake=_scale(schedule.wake, share) if wake else schedule.wake,
     )
 
 

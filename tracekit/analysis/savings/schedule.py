@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.idle.gaps import loaded_time
+from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.idle.slopes import Places, Wait
 from tracekit.analysis.idle.threads import MOST_REPORTS, Thread, threads_of
@@ -36,6 +37,8 @@ _STRETCHES, _EACH = 8, 512  # command buffers that are replayed where there are 
 _UNSURE = 0.05  # of the waits, from which those that are not known are read in both ways
 
 _STARTS = (0.5, 0.9)  # the quantiles of starts that count as usual and as the longest
+_LEAST = 0.25  # the quantile of times between command buffers that is a gap of the device's own
+_HELD = 1.5  # times a usual gap, up to which a start was held up by it
 _FAR = 3.0  # times the usual time between two commits, from which one comes late
 _NEAR = 2.0  # times that time, within which a commit comes right behind a report
 
@@ -131,7 +134,9 @@ def schedules_of(
     order = order[(committed[order] >= loop.start) & (committed[order] < loop.end)]
     if order.size < FEWEST:
         raise Unavailable(f"{loop.name} has hardly any command buffers.")
-    lives = _lives(timeline, order, iterations, encoders, around.compiled)
+    wiring = around.wiring.without(Lives.of(timeline).on_the_way_there)
+    upkeep = IntervalSet.union_of([around.compiled, wiring])
+    lives = _lives(timeline, order, iterations, encoders, upkeep)
     lives = replace(lives, **_lost(lives, gaps))
     unsure = waits == Wait.UNKNOWN
     known = bool(unsure.mean() <= _UNSURE)
@@ -156,8 +161,9 @@ def _times(timeline: pd.DataFrame, name: str) -> Times:
 class _Recorded:
     """Moments of the command buffers of the loop, in the order of commits; NEVER: not known.
 
-    `last` is the commit before of the same thread, `free` when the device was through with all
-    that it had started before, `ids` are those of the threads; `encoding` is when each thread had an encoder open.
+    `ids` are those of the threads. `last` is the commit before of the same thread, `free` when the
+    device was through with all that it had started before. `encoding` is when each thread had an
+    encoder open, `upkeep` when pipelines were compiled, or memory was wired for nothing on its way.
     """
 
     ids: list[int]
@@ -173,7 +179,7 @@ class _Recorded:
     last: Times
     free: Times
     encoding: list[IntervalSet]
-    compiling: IntervalSet
+    upkeep: IntervalSet
     boundary: Times
     late: Times
 
@@ -188,7 +194,7 @@ def _lives(
     order: Places,
     iterations: pd.DataFrame | None,
     encoders: pd.DataFrame | None,
-    compiling: IntervalSet,
+    upkeep: IntervalSet,
 ) -> _Recorded:
     names = ("begun", "committed", "started", "ended", "completed", "busy", "device")
     begun, committed, started, ended, completed, busy, device = (
@@ -213,7 +219,7 @@ def _lives(
         last=last,
         free=_free(device, started, ended),
         encoding=[_encoding(encoders, each) for each in ids],
-        compiling=compiling,
+        upkeep=upkeep,
         boundary=none,
         late=none,
     )
@@ -315,7 +321,7 @@ def _lags(thread: Thread, way: Waits) -> Places:
 
 
 def _schedule(lives: _Recorded, awaits: Places, load: IntervalSet) -> Schedule:
-    """Read the schedule, with a gap of NEVER where another command buffer does not show it."""
+    """Read the schedule, with nothing of the gaps yet."""
     report = np.where(awaits >= 0, lives.completed[awaits], NEVER)
     valid = (lives.last != NEVER) & (report <= lives.committed)
     awaits = np.where(valid, awaits, -1)
@@ -326,10 +332,6 @@ def _schedule(lives: _Recorded, awaits: Places, load: IntervalSet) -> Schedule:
     wake = np.where(lives.begun == NEVER, host, np.clip(lives.begun - since, 0, host))
     length = lives.ended - lives.started
     work = np.minimum(lives.busy, length)
-    there = lives.started - lives.committed
-    dry = (there - lives.late)[lives.dry] if lives.dry.any() else there.min()
-    usual, longest = np.quantile(dry, _STARTS)
-    queued = ~lives.dry & (lives.free - lives.committed >= longest)
     return Schedule(
         thread=lives.thread,
         device=lives.device,
@@ -339,10 +341,10 @@ def _schedule(lives: _Recorded, awaits: Places, load: IntervalSet) -> Schedule:
         host=host,
         wake=wake,
         fixed=np.where(
-            host >= QUIET, host, np.minimum(lives.compiling.within(since, lives.committed), host)
+            host >= QUIET, host, np.minimum(lives.upkeep.within(since, lives.committed), host)
         ),
-        start=np.where(queued, np.minimum(there, round(usual)), there),
-        gap=np.where(queued, lives.started - lives.free, NEVER),
+        start=lives.started - lives.committed,
+        gap=np.full(host.size, NEVER),
         work=work,
         inner=length - work,
         back=lives.completed - lives.ended,
@@ -373,7 +375,7 @@ def _by_samples(
         rows = waited & (schedule.thread == number)
         span = IntervalSet.of(lives.last[rows], report[rows])
         lower, upper = sampled_share(span, samples, np.array([thread]))
-        if WORKS < lower:
+        if lower > WORKS:
             seen = (lower + upper) / 2 * (report - lives.last)[rows]
             before[rows] = np.maximum(before[rows], seen.astype(np.int64))
     if (before > schedule.before).any():
@@ -384,11 +386,26 @@ def _by_samples(
 def _by_gaps(lives: _Recorded, schedule: Schedule) -> Iterator[Schedule]:
     """Yield the readings of what a device needs between command buffers that are there in time.
 
-    It is the usual of those that were; where hardly any were, nothing or a whole start.
+    Of those that were committed longer before the device was through than a start takes, it is all
+    that passed. The others have their usual gap; where hardly any were, nothing, or the lower
+    quartile of what passed before others, or a whole start.
     """
-    unseen = schedule.gap == NEVER
-    seen = schedule.gap[~unseen]
+    there = schedule.start
+    dry = (there - lives.late)[lives.dry] if lives.dry.any() else there.min()
+    usual, longest = np.quantile(dry, _STARTS)
+    queued = ~lives.dry & (lives.free - lives.committed >= longest)
     room = lives.started - np.maximum(lives.free, lives.committed)
-    usual = [round(float(np.median(seen)))] if seen.size >= FEWEST else [0, FOREVER]
-    for each in usual:
-        yield replace(schedule, gap=np.where(unseen, np.minimum(each, room), schedule.gap))
+    behind = room[~lives.dry]
+    if np.count_nonzero(queued) >= FEWEST:
+        gaps = [round(float(np.median(room[queued])))]
+    elif behind.size >= FEWEST:
+        gaps = [0, round(float(np.quantile(behind, _LEAST)))]
+    else:
+        gaps = [0, FOREVER]
+    for gap in gaps:
+        held = queued | (~lives.dry & (there > usual) & (room <= _HELD * gap))
+        yield replace(
+            schedule,
+            start=np.where(held, np.minimum(there, round(usual)), there),
+            gap=np.where(held, room, np.minimum(gap, room)),
+        )
