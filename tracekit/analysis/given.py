@@ -44,6 +44,7 @@ from tracekit.analysis.program import program_of
 from tracekit.analysis.queueing import bursts_table, thread_names
 from tracekit.analysis.residency import wired
 from tracekit.analysis.rhythm import happenings
+from tracekit.analysis.savings.estimate import savings_of
 from tracekit.analysis.savings.schedule import schedules_of
 from tracekit.analysis.scope import Recorded, device_of, gpu_of
 from tracekit.analysis.submission import habits_of
@@ -196,6 +197,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "causes": causes_table,
     "meanwhile": meanwhile_table,
     "schedules": schedules_of,
+    "savings": savings_of,
     "residency": wired,
     "request_rises": request_rises,
     "room": room_of,

@@ -1,33 +1,67 @@
 """What a lever wins: a replay of the recording's schedule with the lever pulled, or several."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
-from tracekit.analysis.savings.levers import Lever
+from tracekit.analysis.rule import Fact
+from tracekit.analysis.savings.levers import (
+    Lever,
+    batch_rounds,
+    drop_boundaries,
+    inner_waits,
+    join_encoders,
+    keep_in_flight,
+    merge_buffers,
+    never_wait,
+    scale_host,
+    start_promptly,
+    wait_once,
+)
 from tracekit.analysis.savings.replay import Limit, Replay, replay
 from tracekit.analysis.savings.schedule import Readings, Schedule
 
 MOST_OF_IT = 0.9
 """The part of what is possible that counts as enough."""
+IN_FLIGHT = (2, 3)
+"""So many iterations programs keep in flight: two or three buffers in turns. More need more memory,
+and later results."""
+TOGETHER = 10
+"""So many iterations behind one wait save nine tenths of the ways there and back."""
 _NUMBERS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_HALF = 0.5
 
 
 @dataclass(frozen=True)
 class Prospect:
-    """What a lever wins in the loop, in ns: at least, at most, and by the likeliest reading.
+    """What a lever wins in the loop, in ns: by the likeliest reading, at least and at most.
 
-    `number` is how many iterations it puts in flight or together, 0 where it does neither. `limit`
-    is what bounds the loop afterwards, and `length` what remains of the loop.
+    `pulled` is the name of the lever, `number` how many iterations it puts in flight or together,
+    0 where it does neither. `limit` is what bounds the loop afterwards.
     """
 
+    pulled: str
     saving: int
     least: int
     most: int
     limit: Limit
     number: int = 0
 
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What a finding states of it."""
+        return (
+            Fact("pulled", self.pulled),
+            Fact("pulled_number", self.number),
+            Fact("saving_least", self.least, "ns"),
+            Fact("saving_most", self.most, "ns"),
+            Fact("limit", str(self.limit)),
+        )
 
-def prospect(readings: Readings, *levers: Lever, sure: bool = True, number: int = 0) -> Prospect:
+
+def prospect(
+    pulled: str, readings: Readings, *levers: Lever, sure: bool = True, number: int = 0
+) -> Prospect:
     """Return what a lever wins, by all readings and all ways to pull it.
 
     The first of each is the likeliest. What is not `sure` to be possible may win nothing.
@@ -37,11 +71,122 @@ def prospect(readings: Readings, *levers: Lever, sure: bool = True, number: int 
     ]
     savings = [saving for saving, _ in outcomes]
     saving, limit = outcomes[0]
-    least = min(savings) if sure else 0
-    return Prospect(saving, least, max(savings), limit, number)
+    return Prospect(pulled, saving, min(savings) if sure else 0, max(savings), limit, number)
 
 
-def smallest(
+@dataclass(frozen=True, eq=False)
+class Savings:
+    """What each lever wins in the loop of a recording."""
+
+    readings: Readings
+
+    @cached_property
+    def one_wait(self) -> Prospect:
+        """Wait once an iteration instead of several times."""
+        return prospect("one-wait", self.readings, wait_once)
+
+    @cached_property
+    def in_flight(self) -> Prospect:
+        """Keep two iterations in flight, or three where that wins a tenth more of what is possible.
+
+        It wins nothing where an iteration needs the last one's result, which no trace tells.
+        """
+        found = [
+            prospect(
+                "in-flight",
+                self._waiting_once,
+                partial(keep_in_flight, more=number - 1),
+                sure=False,
+                number=number,
+            )
+            for number in IN_FLIGHT
+        ]
+        few, many = found
+        return few if few.saving >= MOST_OF_IT * many.saving else many
+
+    @cached_property
+    def batch(self) -> Prospect:
+        """Put ten iterations into one command buffer and wait once for them."""
+        ways = [partial(batch_rounds, number=TOGETHER, wake=wake) for wake in (False, True)]
+        return prospect("batch", self._waiting_once, *ways, number=TOGETHER)
+
+    @cached_property
+    def round_trips(self) -> Prospect:
+        """The better of the two levers on round trips; the batch needs no independent results."""
+        several, batch = self.in_flight, self.batch
+        return several if several.saving > batch.most else batch
+
+    @cached_property
+    def needed(self) -> int | None:
+        """How many in flight win nine tenths of what any number wins; None where 64 do not."""
+        return _smallest(self._waiting_once, _in_flight, never_wait)
+
+    @cached_property
+    def host(self) -> Prospect:
+        """Halve the host's work, or leave none of it, which is the most."""
+        ways = [partial(scale_host, share=_HALF, wake=wake) for wake in (True, False)]
+        none = prospect("host", self.readings, partial(scale_host, share=0.0))
+        return replace(prospect("host", self.readings, *ways), most=none.most)
+
+    @cached_property
+    def boundaries(self) -> Prospect:
+        """Leave no gap between command buffers; at least, make one of two, or one for each wait."""
+        return prospect("boundaries", self.readings, drop_boundaries, merge_buffers)
+
+    @cached_property
+    def late_starts(self) -> Prospect:
+        """Let what starts late start as the others do."""
+        return prospect("late-starts", self.readings, start_promptly)
+
+    @cached_property
+    def encoders(self) -> Prospect:
+        """Leave no gap between the encoders of a command buffer."""
+        return prospect("encoders", self.readings, join_encoders)
+
+    @cached_property
+    def together(self) -> Prospect:
+        """Pull all levers, that on round trips which wins more."""
+        ways = [
+            _in_a_row(_promptly, lever)
+            for lever in (_in_flight_at_most, partial(batch_rounds, number=TOGETHER))
+        ]
+        found = [prospect("together", self.readings, way) for way in ways]
+        return max(found, key=lambda each: each.saving)
+
+    @cached_property
+    def _waiting_once(self) -> Readings:
+        """The readings after one wait an iteration, where there are several."""
+        if not any(inner_waits(schedule) for schedule in self.readings.schedules):
+            return self.readings
+        schedules = tuple(wait_once(schedule) for schedule in self.readings.schedules)
+        return replace(
+            self.readings, schedules=schedules, load=self.readings.load - self.one_wait.saving
+        )
+
+
+def savings_of(schedules: Readings) -> Savings:
+    """Return what each lever wins; nothing is replayed before it is asked for."""
+    return Savings(schedules)
+
+
+def _in_flight(schedule: Schedule, number: int) -> Schedule:
+    return keep_in_flight(schedule, number - 1)
+
+
+def _in_flight_at_most(schedule: Schedule) -> Schedule:
+    return _in_flight(schedule, IN_FLIGHT[-1])
+
+
+def _promptly(schedule: Schedule) -> Schedule:
+    prompt = join_encoders(start_promptly(drop_boundaries(wait_once(schedule))))
+    return scale_host(prompt, _HALF, wake=False)
+
+
+def _in_a_row(first: Lever, second: Lever) -> Lever:
+    return lambda schedule: second(first(schedule))
+
+
+def _smallest(
     readings: Readings, lever: Callable[[Schedule, int], Schedule], best: Lever
 ) -> int | None:
     """Return the smallest number with which a lever wins nine tenths of what the best one does.
@@ -51,7 +196,7 @@ def smallest(
     likeliest = readings.schedules[0]
     wanted = MOST_OF_IT * _won(likeliest, best, readings.load)[0]
     for number in _NUMBERS:
-        saving, _ = _won(likeliest, lambda schedule, n=number: lever(schedule, n), readings.load)
+        saving, _ = _won(likeliest, partial(lever, number=number), readings.load)
         if saving >= wanted:
             return number
     return None

@@ -39,6 +39,7 @@ _UNSURE = 0.05  # of the waits, from which those that are not known are read in 
 _STARTS = (0.5, 0.9)  # the quantiles of starts that count as usual and as the longest
 _LEAST = 0.25  # the quantile of times between command buffers that is a gap of the device's own
 _HELD = 1.5  # times a usual gap, up to which a start was held up by it
+_UNTOLD = 0.5  # of the reports; one that is not known came as long after the end as others
 _FAR = 3.0  # times the usual time between two commits, from which one comes late
 _NEAR = 2.0  # times that time, within which a commit comes right behind a report
 
@@ -104,12 +105,12 @@ class Schedule:
 class Readings:
     """All ways in which the schedule of a recording can be read, and how long there was load.
 
-    Where `waits_known` is False, some read a wait as the host's own time.
+    Where it is not `decided`, some read as the host's own time what others read as a wait.
     """
 
     schedules: tuple[Schedule, ...]
     load: int
-    waits_known: bool = True
+    decided: bool = True
 
 
 def schedules_of(
@@ -128,7 +129,7 @@ def schedules_of(
     Raise Unavailable where commits or reports are not known, or there are hardly any.
     """
     committed, completed = _times(timeline, "committed"), _times(timeline, "completed")
-    if (committed == NEVER).any() or (completed == NEVER).mean() > _UNSURE:
+    if (committed == NEVER).mean() > _UNSURE or (completed == NEVER).mean() > _UNTOLD:
         raise Unavailable("when each command buffer was committed and reported is not known.")
     order = np.argsort(committed, kind="stable")
     order = order[(committed[order] >= loop.start) & (committed[order] < loop.end)]
@@ -137,7 +138,7 @@ def schedules_of(
     wiring = around.wiring.without(Lives.of(timeline).on_the_way_there)
     upkeep = IntervalSet.union_of([around.compiled, wiring])
     lives = _lives(timeline, order, iterations, encoders, upkeep)
-    lives = replace(lives, **_lost(lives, gaps))
+    lives = replace(lives, **_lost(lives, gaps), rivals=_rivals(lives, around, loop))
     unsure = waits == Wait.UNKNOWN
     known = bool(unsure.mean() <= _UNSURE)
     ways = [waits] if known else [waits, np.where(unsure, Wait.NO, waits)]
@@ -150,7 +151,8 @@ def schedules_of(
         )
         for reading in _by_gaps(lives, schedule)
     ]
-    return Readings(tuple(schedules), loaded_time(loaded), known)
+    spun = len({schedule.before.tobytes() for schedule in schedules}) > len(ways)
+    return Readings(tuple(schedules), loaded_time(loaded), known and not spun)
 
 
 def _times(timeline: pd.DataFrame, name: str) -> Times:
@@ -164,6 +166,7 @@ class _Recorded:
     `ids` are those of the threads. `last` is the commit before of the same thread, `free` when the
     device was through with all that it had started before. `encoding` is when each thread had an
     encoder open, `upkeep` when pipelines were compiled, or memory was wired for nothing on its way.
+    `rivals` is how long other processes have the device while it is through with one.
     """
 
     ids: list[int]
@@ -182,6 +185,7 @@ class _Recorded:
     upkeep: IntervalSet
     boundary: Times
     late: Times
+    rivals: Times
 
     @property
     def dry(self) -> Flags:
@@ -222,6 +226,7 @@ def _lives(
         upkeep=upkeep,
         boundary=none,
         late=none,
+        rivals=none,
     )
 
 
@@ -261,6 +266,13 @@ def _lost(lives: _Recorded, gaps: pd.DataFrame) -> dict[str, Times]:
     starts = (lives.started - lives.committed)[lives.dry & (late == 0)]
     usual = round(float(np.median(starts))) if starts.size >= FEWEST else LATE
     return {"boundary": boundary, "late": np.maximum(late - usual, 0)}
+
+
+def _rivals(lives: _Recorded, around: Surroundings, loop: Loop) -> Times:
+    """Return how long other processes have the device for each, at the rate of the loop."""
+    [taken] = around.others.within(np.array([loop.start]), np.array([loop.end])).tolist()
+    left = max(1, loop.length - taken)
+    return np.round((lives.ended - lives.started) * (taken / left)).astype(np.int64)
 
 
 def _lost_by(cause: Cause, lives: _Recorded, gaps: pd.DataFrame) -> Times:
@@ -394,7 +406,7 @@ def _by_gaps(lives: _Recorded, schedule: Schedule) -> Iterator[Schedule]:
     dry = (there - lives.late)[lives.dry] if lives.dry.any() else there.min()
     usual, longest = np.quantile(dry, _STARTS)
     queued = ~lives.dry & (lives.free - lives.committed >= longest)
-    room = lives.started - np.maximum(lives.free, lives.committed)
+    room = lives.started - np.where(lives.free == NEVER, lives.committed, lives.free)
     behind = room[~lives.dry]
     if np.count_nonzero(queued) >= FEWEST:
         gaps = [round(float(np.median(room[queued])))]
@@ -403,9 +415,10 @@ def _by_gaps(lives: _Recorded, schedule: Schedule) -> Iterator[Schedule]:
     else:
         gaps = [0, FOREVER]
     for gap in gaps:
+        least = np.minimum(gap, np.minimum(there, room))
         held = queued | (~lives.dry & (there > usual) & (room <= _HELD * gap))
         yield replace(
             schedule,
             start=np.where(held, np.minimum(there, round(usual)), there),
-            gap=np.where(held, room, np.minimum(gap, room)),
+            gap=np.where(held, room, np.minimum(np.maximum(least, lives.rivals), room)),
         )
