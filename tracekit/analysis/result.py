@@ -168,7 +168,17 @@ def worth(finding: Finding) -> str:
     each = finding.saving_per_token
     per_token = f", {duration(each)} per token" if each is not None else ""
     counted = f"; {finding.within} counts that too" if finding.within else ""
-    return f" Could save up to {duration(finding.saving)}{per_token}{counted}."
+    return f" Could save {_range(finding)}{per_token}{counted}."
+
+
+def _range(finding: Finding) -> str:
+    """Say how much could be saved: from the least to the most, or up to what was estimated."""
+    facts = {fact.name: fact.value for fact in finding.facts}
+    least, most = facts.get("saving_least"), facts.get("saving_most")
+    if isinstance(least, int) and isinstance(most, int) and least:
+        low, high = duration(least), duration(most)
+        return low if low == high else f"{low} to {high}"
+    return f"up to {duration(most if isinstance(most, int) else finding.saving or 0)}"
 
 
 def silence(result: Result) -> str:

@@ -16,6 +16,7 @@ from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.memory import Room
 from tracekit.analysis.residency import Wired
 from tracekit.analysis.rule import Fact
+from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import steady_tokens
 from tracekit.base import count
 from tracekit.workload import READBACK
@@ -88,10 +89,12 @@ def habits_of(
     submissions: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
     meanwhile: pd.DataFrame | None,
+    savings: Savings | None,
 ) -> Habits:
     """Return what advice on idle time depends on."""
     held = gaps_of_waits(gaps, "yes", "unknown")
     buffers = loop.rows(timeline, "started")
+    ways = parties[Party.WAY_THERE] + parties[Party.WAY_BACK]
     waits = None if held.count else 0.0
     if iterations is not None and not iterations.empty:
         waits = per_iteration(held, iterations)
@@ -99,7 +102,7 @@ def habits_of(
         waits=waits,
         buffers=len(buffers) / held.count if held.count else None,
         host_longer=host_time(held, timeline, loaded) > int(buffers["busy"].sum()),
-        small_work=parties[Party.WAY_THERE] + parties[Party.WAY_BACK] > parties[Party.WORKS],
+        small_work=ways > parties[Party.WORKS] if savings is None else savings.in_batches,
         lost=None if residency is None else residency.lost,
         outgrown=None if room is None else room.outgrown,
         other_stream=other_thread(gaps, cpu_profile, submissions),

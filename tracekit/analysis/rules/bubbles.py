@@ -18,12 +18,21 @@ from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding
+from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import Device
 from tracekit.base import percent
 
 _MOST = 0.5  # of the idle time, for what the host did to be named
 _LEAST = 0.05  # of the idle time, for a cause to be named
 _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended
+
+_NOT_REPLAYED = (
+    Cause.DRIVER,
+    Cause.WIRING,
+    Cause.POWERING_UP,
+    Cause.OTHER_DEVICE,
+    Cause.UNATTRIBUTED,
+)
 
 
 def bubbles(
@@ -36,6 +45,7 @@ def bubbles(
     causes: pd.DataFrame,
     habits: Habits,
     doubtful: int,
+    savings: Savings | None,
     *,
     limit: float = 0.05,
 ) -> Findings:
@@ -52,7 +62,8 @@ def bubbles(
         recording cannot tell is unattributed; where a table is missing that would show one of
         these causes, it says so. Time of compilations counts as a saving of pipeline-churn, time
         of other processes as one of gpu-contended. A finding about one of these causes is a part
-        of this one.
+        of this one. What could be saved is what all levers together win in a replay of the
+        recording's own schedule, without what no lever wins.
 
     Why it matters:
         In a steady decode loop the device should never wait for the host. Idle time is the
@@ -79,6 +90,7 @@ def bubbles(
     name = next(iter(by_mechanism(shares, habits)))
     behind = [cause for cause in shares if mechanism(cause, habits) == name]
     worst = max(behind, key=lambda cause: shares[cause])
+    won = _winnable(shares, idle, None if device.on_the_host else savings)
     unknown = idle_of_unknown_waits(gaps)
     yield finding(
         wording="bubbles",
@@ -99,13 +111,30 @@ def bubbles(
             Fact("idle_by_lever", by_mechanism(shares, habits)[name], "ns"),
             Fact("reason", ""),
             Fact("meanwhile", habits.meanwhile.strip()),
+            Fact("saving_least", won["least"], "ns"),
+            Fact("saving_most", won["most"], "ns"),
             *_of_causes(shares),
         ),
         cause=str(worst),
         lever=name,
         evidence=longest_gaps(gaps),
-        saving=idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE),
+        saving=won["saving"],
     )
+
+
+def _winnable(shares: dict[Cause, int], idle: int, savings: Savings | None) -> dict[str, int]:
+    """Return the `saving`, the `least` and the `most` that all levers win of the idle time.
+
+    A replay tells what the levers on waits, starts, boundaries and half of the host's work win.
+    What remains of round trips and of the host's work, none does. Other causes count in full.
+    """
+    rest = idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE)
+    if savings is None:
+        return {"saving": rest, "least": 0, "most": rest}
+    others = sum(shares[cause] for cause in _NOT_REPLAYED)
+    won = savings.together
+    every = {"saving": won.saving, "least": won.least, "most": won.most}
+    return {name: min(rest, time + others) for name, time in every.items()}
 
 
 def _computing(handover: Handover, idle: float) -> float:

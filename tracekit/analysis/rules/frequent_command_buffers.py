@@ -7,6 +7,7 @@ from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
+from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_buffers, require_commits
 
@@ -19,6 +20,7 @@ def frequent_command_buffers(
     timeline: pd.DataFrame,
     causes: pd.DataFrame,
     iterations: pd.DataFrame | None,
+    savings: Savings | None,
     *,
     fewest: int = 8,
     limit: float = 0.03,
@@ -51,6 +53,7 @@ def frequent_command_buffers(
     if found.count < fewest or found.time <= limit * load:
         return
     buffers = loop.rows(timeline, "started")
+    best = savings.boundaries if savings else None
     yield finding(
         wording="frequent-command-buffers",
         facts=(
@@ -64,9 +67,10 @@ def frequent_command_buffers(
             Fact("lost", found.time, "ns"),
             Fact("lost_share", found.time / load, "ratio"),
             Fact("lacking", lacking(causes, Cause.BETWEEN_BUFFERS)),
+            *(best.facts if best else ()),
         ),
         lever=Mechanism.BOUNDARIES_BETWEEN_BUFFERS,
         evidence=longest("gpu_intervals", found.starts, found.ends),
-        saving=min(found.time, round(found.count * found.median)),
+        saving=best.saving if best else min(found.time, round(found.count * found.median)),
         within="bubbles",
     )

@@ -10,6 +10,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
+from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import (
     annotated_readbacks,
@@ -27,6 +28,7 @@ def frequent_readback(
     timeline: pd.DataFrame,
     iterations: pd.DataFrame,
     spans: pd.DataFrame | None,
+    savings: Savings | None,
     *,
     most: float = MANY_WAITS,
     limit: float = 0.025,
@@ -39,7 +41,8 @@ def frequent_readback(
         Where a CPU did the work, spans of the workload named
         `readback`. It fires when there are more than `most` (1.5) in an iteration on average and
         the device is idle for more than `limit` (2.5 %) of the window after those that do not lie
-        between two iterations. Bubbles counts the same idle time.
+        between two iterations. What could be saved is what a replay of the recording's own
+        schedule with one wait an iteration wins. Bubbles counts the same idle time.
 
     Why it matters:
         Each wait drains the queue: the device idles while the host is woken, decides, encodes
@@ -70,6 +73,7 @@ def frequent_readback(
     lost = int(found.lost[inside].sum())
     if often <= most or lost <= limit * load or loop.paced:
         return
+    one_wait = None if savings is None or device.on_the_host else savings.one_wait
     yield finding(
         wording="frequent-readback",
         facts=(
@@ -79,10 +83,11 @@ def frequent_readback(
             Fact("lost_share", lost / load, "ratio"),
             Fact("window", loop.name),
             Fact("gaps", int(inside.sum())),
+            *(one_wait.facts if one_wait else ()),
         ),
         lever=Mechanism.SEVERAL_WAITS,
         evidence=longest("gpu_intervals", found.starts[inside], found.ends[inside]),
-        saving=lost,
+        saving=one_wait.saving if one_wait else lost,
         within="bubbles",
     )
 

@@ -7,6 +7,7 @@ from tracekit.analysis.idle.levers import Habits, mechanism
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
+from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_commits
 
@@ -19,6 +20,7 @@ def host_bound(
     timeline: pd.DataFrame,
     iterations: pd.DataFrame | None,
     habits: Habits,
+    savings: Savings | None,
     *,
     limit: float = 0.05,
 ) -> Findings:
@@ -49,6 +51,7 @@ def host_bound(
         return
     pieces = int(loop.rows(timeline, "started")["intervals"].sum())
     name = mechanism(Cause.ENCODING, habits)
+    best = savings.host if savings else None
     yield finding(
         wording="host-bound",
         facts=(
@@ -59,9 +62,10 @@ def host_bound(
             Fact("pieces", pieces),
             Fact("each", each(pieces, iterations)),
             Fact("meanwhile", habits.meanwhile.strip()),
+            *(best.facts if best else ()),
         ),
         lever=name,
         evidence=longest("gpu_intervals", found.starts, found.ends),
-        saving=found.time,
+        saving=best.saving if best else found.time,
         within="bubbles",
     )

@@ -8,8 +8,9 @@ from tracekit.analysis.idle.levers import RARE, Habits, mechanism
 from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.rule import Fact, Findings, finding, longest
+from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import Device
-from tracekit.analysis.submission import between_iterations, host_time, in_flight, per_iteration
+from tracekit.analysis.submission import between_iterations, in_flight, per_iteration
 
 _TURN = (Party.WAY_THERE, Party.WAY_BACK, Party.HOST)
 
@@ -23,6 +24,7 @@ def shallow_queue(
     iterations: pd.DataFrame,
     parties: dict[Party, int],
     habits: Habits,
+    savings: Savings,
     *,
     limit: float = 0.05,
 ) -> Findings:
@@ -31,12 +33,13 @@ def shallow_queue(
     What it looks for:
         Idle time in which the device had run dry between iterations: on the way back to the host,
         in the host's time, and on the way there, before command buffers for which the host may
-        have waited. It fires when more than `limit` of the window (5 %) could be won by one more
-        iteration in flight. With two in flight and no result needed in between, an iteration takes
-        the longest of the host's time, the device's time, and half of what it takes now; the rest
-        is the saving. Where iterations are known, waits inside of them are frequent-readback's,
-        and waits in few of them no habit. It is silent where something outside paces the loop.
-        Bubbles counts the same idle time.
+        have waited. It fires when more than `limit` of the window (5 %) could be won by the better
+        of two levers, in a replay of the recording's own schedule. Ten iterations behind one wait
+        save nine tenths of the ways there and back. With two or three in flight an iteration takes
+        the longest of the host's time, the device's, and a half or third of what it takes now;
+        nothing is won where it needs the last one's result. Where iterations are known, waits
+        inside of them are frequent-readback's, and waits in few of them no habit. It is silent
+        where something outside paces the loop. Bubbles counts the same idle time.
 
     Why it matters:
         A command buffer takes time to start, and its report takes time to reach the host. An
@@ -55,11 +58,8 @@ def shallow_queue(
         chosen = between_iterations(turns, iterations)
         if per_iteration(turns, iterations) < RARE:
             return
-    idle = int(turns.lost[chosen].sum())
-    ran = gpu.ran(loop)
-    longest_part = max(ran, host_time(turns, timeline, loaded), (idle + ran) // 2)
-    saving = idle + ran - longest_part
-    if saving <= limit * load or loop.paced:
+    best, several, batch = savings.round_trips, savings.in_flight, savings.batch
+    if not chosen.any() or best.saving <= limit * load or loop.paced:
         return
     number = max(1, len(iterations))
     parts = {party: parties[party] / number for party in (Party.WORKS, *_TURN)}
@@ -78,13 +78,26 @@ def shallow_queue(
             Fact("host", parts[Party.HOST], "ns"),
             Fact("works_share", parties[Party.WORKS] / load, "ratio"),
             Fact("in_flight", depth, "buffers"),
+            Fact("several", several.number),
+            Fact("period_several", (load - several.saving) / number, "ns"),
+            Fact("batch", batch.number),
+            Fact("period_batch", (load - batch.saving) / number, "ns"),
+            Fact("hiding", _hiding(parties), "buffers"),
+            *best.facts,
             Fact("waits", _waits(gaps)),
         ),
         lever=name,
         evidence=longest("gpu_intervals", turns.starts[chosen], turns.ends[chosen]),
-        saving=saving,
+        saving=best.saving,
         within="bubbles",
     )
+
+
+def _hiding(parties: dict[Party, int]) -> int | None:
+    """Return how many in flight keep the device at work on the ways there and back of one."""
+    works = parties[Party.WORKS]
+    ways = parties[Party.WAY_THERE] + parties[Party.WAY_BACK]
+    return 1 + round(ways / works) if works else None
 
 
 def _waits(gaps: pd.DataFrame) -> bool:

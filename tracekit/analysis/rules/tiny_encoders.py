@@ -9,6 +9,7 @@ from tracekit.analysis.intervals import spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
+from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_buffers
 
@@ -20,6 +21,7 @@ def tiny_encoders(
     loaded: pd.DataFrame,
     timeline: pd.DataFrame,
     iterations: pd.DataFrame | None,
+    savings: Savings | None,
     *,
     fewest: int = 8,
     limit: float = 0.05,
@@ -49,6 +51,7 @@ def tiny_encoders(
     if found.count < fewest or found.time <= limit * load:
         return
     starts, ends = spans(loop.rows(gpu.own[["start", "duration"]]))
+    best = savings.encoders if savings else None
     yield finding(
         wording="tiny-encoders",
         facts=(
@@ -60,9 +63,10 @@ def tiny_encoders(
             Fact("median", found.median, "ns"),
             Fact("lost", found.time, "ns"),
             Fact("lost_share", found.time / load, "ratio"),
+            *(best.facts if best else ()),
         ),
         lever=Mechanism.BOUNDARIES_BETWEEN_ENCODERS,
         evidence=longest("gpu_intervals", found.starts, found.ends),
-        saving=min(found.time, round(found.count * found.median)),
+        saving=best.saving if best else min(found.time, round(found.count * found.median)),
         within="bubbles",
     )

@@ -1,6 +1,6 @@
 """What a lever wins: a replay of the recording's schedule with the lever pulled, or several."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -13,7 +13,6 @@ from tracekit.analysis.savings.levers import (
     join_encoders,
     keep_in_flight,
     merge_buffers,
-    never_wait,
     scale_host,
     start_promptly,
     wait_once,
@@ -28,7 +27,6 @@ IN_FLIGHT = (2, 3)
 and later results."""
 TOGETHER = 10
 """So many iterations behind one wait save nine tenths of the ways there and back."""
-_NUMBERS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _HALF = 0.5
 
 
@@ -116,10 +114,10 @@ class Savings:
         several, batch = self.in_flight, self.batch
         return several if several.saving > batch.most else batch
 
-    @cached_property
-    def needed(self) -> int | None:
-        """How many in flight win nine tenths of what any number wins; None where 64 do not."""
-        return _smallest(self._waiting_once, _in_flight, never_wait)
+    @property
+    def in_batches(self) -> bool:
+        """Whether many iterations behind one wait win more than a few in flight."""
+        return self.round_trips is self.batch
 
     @cached_property
     def host(self) -> Prospect:
@@ -145,13 +143,19 @@ class Savings:
 
     @cached_property
     def together(self) -> Prospect:
-        """Pull all levers, that on round trips which wins more."""
-        ways = [
-            _in_a_row(_promptly, lever)
-            for lever in (_in_flight_at_most, partial(batch_rounds, number=TOGETHER))
+        """Pull all levers, and halve the host's work; on round trips, the lever that wins more.
+
+        At least and at most any of them.
+        """
+        ways: list[Lever] = [
+            partial(keep_in_flight, more=IN_FLIGHT[-1] - 1),
+            partial(batch_rounds, number=TOGETHER),
+            partial(batch_rounds, number=TOGETHER, wake=True),
         ]
-        found = [prospect("together", self.readings, way) for way in ways]
-        return max(found, key=lambda each: each.saving)
+        found = [prospect("together", self.readings, _in_a_row(_promptly, way)) for way in ways]
+        best = max(found[:2], key=lambda each: each.saving)
+        least, most = min(each.least for each in found), max(each.most for each in found)
+        return replace(best, least=least, most=most)
 
     @cached_property
     def _waiting_once(self) -> Readings:
@@ -169,14 +173,6 @@ def savings_of(schedules: Readings) -> Savings:
     return Savings(schedules)
 
 
-def _in_flight(schedule: Schedule, number: int) -> Schedule:
-    return keep_in_flight(schedule, number - 1)
-
-
-def _in_flight_at_most(schedule: Schedule) -> Schedule:
-    return _in_flight(schedule, IN_FLIGHT[-1])
-
-
 def _promptly(schedule: Schedule) -> Schedule:
     prompt = join_encoders(start_promptly(drop_boundaries(wait_once(schedule))))
     return scale_host(prompt, _HALF, wake=False)
@@ -184,22 +180,6 @@ def _promptly(schedule: Schedule) -> Schedule:
 
 def _in_a_row(first: Lever, second: Lever) -> Lever:
     return lambda schedule: second(first(schedule))
-
-
-def _smallest(
-    readings: Readings, lever: Callable[[Schedule, int], Schedule], best: Lever
-) -> int | None:
-    """Return the smallest number with which a lever wins nine tenths of what the best one does.
-
-    None where no number up to 64 does.
-    """
-    likeliest = readings.schedules[0]
-    wanted = MOST_OF_IT * _won(likeliest, best, readings.load)[0]
-    for number in _NUMBERS:
-        saving, _ = _won(likeliest, partial(lever, number=number), readings.load)
-        if saving >= wanted:
-            return number
-    return None
 
 
 def _won(schedule: Schedule, lever: Lever, load: int) -> tuple[int, Limit]:

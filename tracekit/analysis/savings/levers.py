@@ -33,11 +33,6 @@ def keep_in_flight(schedule: Schedule, more: int) -> Schedule:
     return replace(schedule, awaits=awaits)
 
 
-def never_wait(schedule: Schedule) -> Schedule:
-    """Keep as many in flight as there are: an iteration takes max(h, w + g)."""
-    return replace(schedule, awaits=np.full(schedule.number, -1))
-
-
 def wait_once(schedule: Schedule) -> Schedule:
     """Wait only before the first commit of an iteration, not within it.
 
