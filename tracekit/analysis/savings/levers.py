@@ -7,7 +7,7 @@ the changed schedule takes each as it was.
 """
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -172,17 +172,11 @@ def _merge(schedule: Schedule, group: Places, *, wake: bool = False) -> Schedule
             awaits[mine] = max(awaits[mine], other)
     ends, begins = last[order], first[order]
     return replace(
-        _pick(schedule, begins),
+        schedule.pick(begins),
         awaits=awaits,
         before=np.where(awaits >= 0, schedule.before[begins], 0),
         host=sums["host"],
         work=sums["work"],
         inner=sums["inner"],
         back=schedule.back[ends],
-    )
-
-
-def _pick(schedule: Schedule, rows: Places) -> Schedule:
-    return replace(
-        schedule, **{each.name: getattr(schedule, each.name)[rows] for each in fields(schedule)}
     )

@@ -8,6 +8,7 @@ Time passes as the schedule says, and all that follows from it is computed anew:
     report  = max(ended + back, last report of the thread)
 
 Threads commit in the order of time, and a device takes command buffers in the order of commits.
+Work of other processes comes when it came, and goes first where it came first.
 """
 
 import heapq
@@ -56,6 +57,7 @@ def replay(schedule: Schedule) -> Replay:
     lengths, backs = (schedule.work + schedule.inner).tolist(), schedule.back.tolist()
     reports = [0] * schedule.number
     free: dict[int, int] = {}
+    rivals = _rivals_of(schedule)
     place, last = [0] * len(queues), [0] * len(queues)
     agenda = [(host[rows[0]], number) for number, rows in enumerate(queues)]
     heapq.heapify(agenda)
@@ -63,6 +65,10 @@ def replay(schedule: Schedule) -> Replay:
         now, number = heapq.heappop(agenda)
         row, device = queues[number][place[number]], devices[queues[number][place[number]]]
         started = now + starts[row]
+        waiting = rivals.get(device)
+        while waiting and waiting[-1][0] <= max(started, free.get(device, 0)):
+            arrival, length = waiting.pop()
+            free[device] = max(arrival, free.get(device, 0)) + length
         if device in free:
             started = max(started, free[device] + gaps[row])
         free[device] = max(free.get(device, 0), started + lengths[row])
@@ -75,10 +81,24 @@ def replay(schedule: Schedule) -> Replay:
             if awaits[following] >= 0:
                 ready = max(ready, reports[awaits[following]])
             heapq.heappush(agenda, (ready + host[following], number))
+    return _summed(schedule, max(reports))
+
+
+def _rivals_of(schedule: Schedule) -> dict[int, list[tuple[int, int]]]:
+    """Return when other processes bring work to each device, and how much; the first comes last."""
+    rivals = schedule.rivals
+    found: dict[int, list[tuple[int, int]]] = {}
+    columns = (rivals.device.tolist(), rivals.start.tolist(), rivals.length.tolist())
+    for device, start, length in reversed(list(zip(*columns, strict=True))):
+        found.setdefault(device, []).append((start, length))
+    return found
+
+
+def _summed(schedule: Schedule, length: int) -> Replay:
     computed = schedule.before + schedule.host
     worked = schedule.work + schedule.inner
     return Replay(
-        max(reports),
+        length,
         int(np.bincount(schedule.thread, weights=computed).max()),
         int(np.bincount(schedule.device, weights=worked).max()),
     )

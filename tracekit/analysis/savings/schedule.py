@@ -28,8 +28,9 @@ from tracekit.analysis.idle.threads import MOST_REPORTS, Thread, threads_of
 from tracekit.analysis.idle.waits import WORKS, Waits, sampled_share
 from tracekit.analysis.idle.work import Surroundings, covered
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, spans
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, in_order, spans
 from tracekit.analysis.iterations import QUIET, Loop
+from tracekit.analysis.scope import Device
 
 FEWEST = 8
 """Fewer command buffers than this, or boundaries, show no habit."""
@@ -47,21 +48,33 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
+class Rivals:
+    """Work of other processes on the devices, by its start, from the schedule's own start; ns."""
+
+    device: Places
+    start: Times
+    length: Times
+
+
+@dataclass(frozen=True, eq=False)
 class Schedule:
     """One entry for each command buffer, in the order of commits; times in ns.
 
     `awaits` is the place of the command buffer whose report its thread waited for before the
     commit, -1 for none. The host computed for `before` between its last commit and that wait, and
     for `host` after it; without a wait all is `host`. Of that, `wake` passed before it was seen to
-    encode. `start` is the way there on a device that had run dry, `gap` the pause behind the
-    command buffer before it on a busy one, `work` and `inner` the time of its work and of pauses
-    within, `back` the way back. `boundary` and `late` are what a gap of those causes took before
-    it; `iteration` is the number of its iteration, -1 outside of any.
+    encode, and in `fixed` pipelines were compiled, memory was wired, or nobody asked the thread.
+    `start` is the way there on a device that had run dry, `gap` the pause behind the command buffer
+    before it on a busy one, `work` and `inner` the time of its work and of pauses within, `back`
+    the way back. `boundary` and `late` are what a gap of those causes took before it; `iteration`
+    is the number of its iteration, -1 outside of any. `commit` is when it was committed, from the
+    start of the schedule, which leaves pauses out.
     """
 
     thread: Places
     device: Places
     iteration: Places
+    commit: Times
     awaits: Places
     before: Times
     host: Times
@@ -74,6 +87,7 @@ class Schedule:
     back: Times
     boundary: Times
     late: Times
+    rivals: Rivals
 
     @property
     def number(self) -> int:
@@ -87,9 +101,29 @@ class Schedule:
 
     def part(self, begin: int, end: int) -> "Schedule":
         """Return a stretch; what lies before it is awaited no more."""
-        columns = {each.name: getattr(self, each.name)[begin:end] for each in fields(self)}
-        awaits = columns["awaits"] - begin
-        columns["awaits"] = np.where(awaits >= 0, awaits, -1)
+        part = self.pick(np.arange(begin, end))
+        awaits = part.awaits - begin
+        origin = part.commit[0]
+        inside = (self.rivals.start >= origin) & (self.rivals.start <= part.commit[-1])
+        rivals = Rivals(
+            self.rivals.device[inside],
+            self.rivals.start[inside] - origin,
+            self.rivals.length[inside],
+        )
+        return replace(
+            part,
+            commit=part.commit - origin,
+            awaits=np.where(awaits >= 0, awaits, -1),
+            rivals=rivals,
+        )
+
+    def pick(self, rows: Places) -> "Schedule":
+        """Return some of the command buffers, with all rivals."""
+        columns = {
+            each.name: getattr(self, each.name)[rows]
+            for each in fields(self)
+            if each.name != "rivals"
+        }
         return replace(self, **columns)
 
     def stretches(self) -> Iterator["Schedule"]:
@@ -114,6 +148,7 @@ class Readings:
 
 
 def schedules_of(
+    device: Device,
     timeline: pd.DataFrame,
     waits: Waits,
     gaps: pd.DataFrame,
@@ -137,12 +172,13 @@ def schedules_of(
         raise Unavailable(f"{loop.name} has hardly any command buffers.")
     wiring = around.wiring.without(Lives.of(timeline).on_the_way_there)
     upkeep = IntervalSet.union_of([around.compiled, wiring])
-    lives = _lives(timeline, order, iterations, encoders, upkeep)
-    lives = replace(lives, **_lost(lives, gaps), rivals=_rivals(lives, around, loop))
+    load = covered(loaded)
+    rivals = _rivals(device, loop)
+    lives = _lives(timeline, order, iterations, encoders, upkeep, rivals)
+    lives = replace(lives, **_lost(lives, gaps))
     unsure = waits == Wait.UNKNOWN
     known = bool(unsure.mean() <= _UNSURE)
     ways = [waits] if known else [waits, np.where(unsure, Wait.NO, waits)]
-    load = covered(loaded)
     schedules = [
         reading
         for way in ways
@@ -166,7 +202,7 @@ class _Recorded:
     `ids` are those of the threads. `last` is the commit before of the same thread, `free` when the
     device was through with all that it had started before. `encoding` is when each thread had an
     encoder open, `upkeep` when pipelines were compiled, or memory was wired for nothing on its way.
-    `rivals` is how long other processes have the device while it is through with one.
+    `rivals` have the times of the trace.
     """
 
     ids: list[int]
@@ -185,7 +221,7 @@ class _Recorded:
     upkeep: IntervalSet
     boundary: Times
     late: Times
-    rivals: Times
+    rivals: Rivals
 
     @property
     def dry(self) -> Flags:
@@ -199,6 +235,7 @@ def _lives(
     iterations: pd.DataFrame | None,
     encoders: pd.DataFrame | None,
     upkeep: IntervalSet,
+    rivals: Rivals,
 ) -> _Recorded:
     names = ("begun", "committed", "started", "ended", "completed", "busy", "device")
     begun, committed, started, ended, completed, busy, device = (
@@ -221,12 +258,12 @@ def _lives(
         completed=np.where(told, completed, ended + usual),
         busy=busy,
         last=last,
-        free=_free(device, started, ended),
+        free=_free(device, started, ended, rivals),
         encoding=[_encoding(encoders, each) for each in ids],
         upkeep=upkeep,
         boundary=none,
         late=none,
-        rivals=none,
+        rivals=rivals,
     )
 
 
@@ -244,13 +281,32 @@ def _iterations(iterations: pd.DataFrame | None, begun: Times) -> Places:
     return np.searchsorted(np.sort(spans(iterations)[0]), begun, side="right") - 1
 
 
-def _free(device: Places, started: Times, ended: Times) -> Times:
+def _free(device: Places, started: Times, ended: Times, rivals: Rivals) -> Times:
+    """Return when the device was through with all that had started before, of whomever."""
     free = np.full(started.size, NEVER)
     for each in np.unique(device).tolist():
-        rows = np.flatnonzero(device == each)
-        rows = rows[np.argsort(started[rows], kind="stable")]
-        free[rows[1:]] = np.maximum.accumulate(ended[rows])[:-1]
+        rows, others = np.flatnonzero(device == each), rivals.device == each
+        starts = np.concatenate((started[rows], rivals.start[others]))
+        ends = np.concatenate((ended[rows], (rivals.start + rivals.length)[others]))
+        order = np.argsort(starts, kind="stable")
+        latest = np.concatenate(([NEVER], np.maximum.accumulate(ends[order])[:-1]))
+        places = np.empty(order.size, np.intp)
+        places[order] = np.arange(order.size)
+        free[rows] = latest[places[: rows.size]]
     return free
+
+
+def _rivals(device: Device, loop: Loop) -> Rivals:
+    """Return the work of other processes in the loop, on the channels that the target uses."""
+    own = in_order(device.own)
+    others = in_order(loop.rows(device.others))
+    others = others[others["channel"].isin(own["channel"].unique())]
+    number = np.zeros(len(others), np.intp)
+    if "device" in own:
+        names = pd.factorize(own["device"])[1]
+        number = np.maximum(names.get_indexer(others["device"]), 0)
+    starts, ends = spans(others)
+    return Rivals(number, starts, ends - starts)
 
 
 def _encoding(encoders: pd.DataFrame | None, thread: int) -> IntervalSet:
@@ -266,13 +322,6 @@ def _lost(lives: _Recorded, gaps: pd.DataFrame) -> dict[str, Times]:
     starts = (lives.started - lives.committed)[lives.dry & (late == 0)]
     usual = round(float(np.median(starts))) if starts.size >= FEWEST else LATE
     return {"boundary": boundary, "late": np.maximum(late - usual, 0)}
-
-
-def _rivals(lives: _Recorded, around: Surroundings, loop: Loop) -> Times:
-    """Return how long other processes have the device for each, at the rate of the loop."""
-    [taken] = around.others.within(np.array([loop.start]), np.array([loop.end])).tolist()
-    left = max(1, loop.length - taken)
-    return np.round((lives.ended - lives.started) * (taken / left)).astype(np.int64)
 
 
 def _lost_by(cause: Cause, lives: _Recorded, gaps: pd.DataFrame) -> Times:
@@ -348,6 +397,7 @@ def _schedule(lives: _Recorded, awaits: Places, load: IntervalSet) -> Schedule:
         thread=lives.thread,
         device=lives.device,
         iteration=lives.iteration,
+        commit=load.within(np.full(host.size, lives.committed[0]), lives.committed),
         awaits=awaits,
         before=np.where(waited, _before(lives, last, since), 0),
         host=host,
@@ -362,7 +412,17 @@ def _schedule(lives: _Recorded, awaits: Places, load: IntervalSet) -> Schedule:
         back=lives.completed - lives.ended,
         boundary=lives.boundary,
         late=lives.late,
+        rivals=_under_load(lives, load),
     )
+
+
+def _under_load(lives: _Recorded, load: IntervalSet) -> Rivals:
+    """Return the rivals by the schedule's own time, without those in pauses."""
+    rivals = lives.rivals
+    inside = load.contains(rivals.start) & (rivals.start >= lives.committed[0])
+    starts = rivals.start[inside]
+    since = load.within(np.full(starts.size, lives.committed[0]), starts)
+    return Rivals(rivals.device[inside], since, rivals.length[inside])
 
 
 def _before(lives: _Recorded, last: Times, report: Times) -> Times:
@@ -420,5 +480,5 @@ def _by_gaps(lives: _Recorded, schedule: Schedule) -> Iterator[Schedule]:
         yield replace(
             schedule,
             start=np.where(held, np.minimum(there, round(usual)), there),
-            gap=np.where(held, room, np.minimum(np.maximum(least, lives.rivals), room)),
+            gap=np.where(held, room, least),
         )
