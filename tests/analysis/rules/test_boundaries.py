@@ -17,6 +17,11 @@ BUFFERS, ENCODERS, LATE = "frequent-command-buffers", "tiny-encoders", "late-sta
 HOST, QUEUE, READS = "host-bound", "shallow-queue", "frequent-readback"
 
 
+def about(time: int) -> object:
+    """What a replay of few iterations wins: its ends count as well."""
+    return pytest.approx(time, rel=0.05)
+
+
 def row(
     work: int, gap: int, per_buffer: int = 1, number: int = 200, ahead: int = 5_000
 ) -> pd.DataFrame:
@@ -112,9 +117,10 @@ def test_a_start_that_stands_out_of_the_boundaries_is_late() -> None:
         rows.append((at - 5_000, at - 4_990, at, at + 500, at + 540))
         at += 500
     [finding] = judged(LATE, **handed_over(rows))
-    assert finding.saving == 9 * 300 * US
+    # What it was late by is more than a boundary takes.
+    assert finding.saving == about(9 * (300 - 60) * US)
     [boundaries] = judged(BUFFERS, **handed_over(rows))
-    assert boundaries.saving == 50 * 60 * US
+    assert boundaries.saving == about(50 * 60 * US)
     # Fewer than two boundaries an iteration are no habit of it.
     steps = row_of_steps([1_600 * US] * 6)
     assert judged(LATE, gpu_intervals=row(600, 300, 1, 11), steps=steps)
@@ -128,18 +134,21 @@ def test_time_of_others_on_the_channel_is_no_late_start() -> None:
 
 
 def test_idle_time_while_the_host_encodes_or_after_it_waited_is_the_saving(golden: Golden) -> None:
-    # After 400 µs of work it lasts 550 until the next commit, and 50 until the start.
+    # The host takes 1,000 µs between commits, the device 400: half of it, or all but 400, is won.
     [host] = judged(HOST, **handed_over(late()))
-    assert host.saving == 39 * 550 * US
+    assert host.saving == about(39 * 500 * US)
+    assert host.fact("saving_most") == about(39 * 600 * US)
     tables = handed_over(turns(host=200, device=700))
     [queue] = judged(QUEUE, **tables)
-    assert queue.saving == 19 * (200 + 50 + 30) * US
+    assert queue.saving == about(19 * (200 + 50 + 30) * US)
+    assert queue.fact("pulled") == "in-flight"
+    assert queue.fact("saving_least") == 0  # nothing tells whether an iteration needs the last one
     # Waits inside of iterations are left to frequent-readback.
     [between] = judged(QUEUE, **tables, steps=row_of_steps([1_960 * US] * 10))
-    assert between.saving == 9 * 280 * US
+    assert between.saving == about(9 * 280 * US)
     # Of 39 waits 9 lie between two steps.
     [inside] = judged(READS, **EACH_WAITS, steps=row_of_steps([4_000 * US] * 10))
-    assert inside.saving == (39 - 9) * 200 * US
+    assert inside.saving == about((39 - 9) * 200 * US)
     golden(host, queue, between, inside)
     # Side by side, an iteration takes what the host takes: 720 µs in place of 980.
     [finding] = judged(QUEUE, **handed_over(turns(host=700, device=200)))

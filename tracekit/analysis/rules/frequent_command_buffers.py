@@ -7,7 +7,7 @@ from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
-from tracekit.analysis.savings.estimate import Savings
+from tracekit.analysis.savings.estimate import Savings, without_replay
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_buffers, require_commits
 
@@ -53,7 +53,8 @@ def frequent_command_buffers(
     if found.count < fewest or found.time <= limit * load:
         return
     buffers = loop.rows(timeline, "started")
-    best = savings.boundaries if savings else None
+    simple = min(found.time, round(found.count * found.median))
+    best = savings.boundaries if savings else without_replay("boundaries", simple)
     yield finding(
         wording="frequent-command-buffers",
         facts=(
@@ -67,10 +68,10 @@ def frequent_command_buffers(
             Fact("lost", found.time, "ns"),
             Fact("lost_share", found.time / load, "ratio"),
             Fact("lacking", lacking(causes, Cause.BETWEEN_BUFFERS)),
-            *(best.facts if best else ()),
+            *best.facts,
         ),
         lever=Mechanism.BOUNDARIES_BETWEEN_BUFFERS,
         evidence=longest("gpu_intervals", found.starts, found.ends),
-        saving=best.saving if best else min(found.time, round(found.count * found.median)),
+        saving=best.saving,
         within="bubbles",
     )

@@ -10,7 +10,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
-from tracekit.analysis.savings.estimate import Savings
+from tracekit.analysis.savings.estimate import Savings, without_replay
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import (
     annotated_readbacks,
@@ -73,7 +73,8 @@ def frequent_readback(
     lost = int(found.lost[inside].sum())
     if often <= most or lost <= limit * load or loop.paced:
         return
-    one_wait = None if savings is None or device.on_the_host else savings.one_wait
+    known = savings is not None and not device.on_the_host
+    best = savings.one_wait if known else without_replay("one-wait", lost)
     yield finding(
         wording="frequent-readback",
         facts=(
@@ -83,11 +84,11 @@ def frequent_readback(
             Fact("lost_share", lost / load, "ratio"),
             Fact("window", loop.name),
             Fact("gaps", int(inside.sum())),
-            *(one_wait.facts if one_wait else ()),
+            *best.facts,
         ),
         lever=Mechanism.SEVERAL_WAITS,
         evidence=longest("gpu_intervals", found.starts[inside], found.ends[inside]),
-        saving=one_wait.saving if one_wait else lost,
+        saving=best.saving,
         within="bubbles",
     )
 

@@ -7,7 +7,7 @@ from tracekit.analysis.idle.levers import Habits, mechanism
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
-from tracekit.analysis.savings.estimate import Savings
+from tracekit.analysis.savings.estimate import Savings, without_replay
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_commits
 
@@ -51,7 +51,7 @@ def host_bound(
         return
     pieces = int(loop.rows(timeline, "started")["intervals"].sum())
     name = mechanism(Cause.ENCODING, habits)
-    best = savings.host if savings else None
+    best = savings.host if savings else without_replay("host", found.time)
     yield finding(
         wording="host-bound",
         facts=(
@@ -62,10 +62,10 @@ def host_bound(
             Fact("pieces", pieces),
             Fact("each", each(pieces, iterations)),
             Fact("meanwhile", habits.meanwhile.strip()),
-            *(best.facts if best else ()),
+            *best.facts,
         ),
         lever=name,
         evidence=longest("gpu_intervals", found.starts, found.ends),
-        saving=best.saving if best else found.time,
+        saving=best.saving,
         within="bubbles",
     )

@@ -8,7 +8,7 @@ from tracekit.analysis.idle.levers import Habits, mechanism
 from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
-from tracekit.analysis.savings.estimate import Savings
+from tracekit.analysis.savings.estimate import Savings, without_replay
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import require_commits
 
@@ -53,7 +53,7 @@ def late_start(
         return
     p50, p99 = np.percentile(found.lost, (50, 99))
     name = mechanism(Cause.LATE_START, habits)
-    best = savings.late_starts if savings else None
+    best = savings.late_starts if savings else without_replay("late-starts", found.time)
     yield finding(
         wording="late-start",
         facts=(
@@ -65,10 +65,10 @@ def late_start(
             Fact("p50", float(p50), "ns"),
             Fact("p99", float(p99), "ns"),
             Fact("lacking", lacking(causes, Cause.LATE_START)),
-            *(best.facts if best else ()),
+            *best.facts,
         ),
         lever=name,
         evidence=longest("gpu_intervals", found.starts, found.ends),
-        saving=best.saving if best else found.time,
+        saving=best.saving,
         within="bubbles",
     )

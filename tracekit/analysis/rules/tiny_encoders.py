@@ -9,7 +9,7 @@ from tracekit.analysis.intervals import spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
-from tracekit.analysis.savings.estimate import Savings
+from tracekit.analysis.savings.estimate import Savings, without_replay
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import each, require_buffers
 
@@ -51,7 +51,8 @@ def tiny_encoders(
     if found.count < fewest or found.time <= limit * load:
         return
     starts, ends = spans(loop.rows(gpu.own[["start", "duration"]]))
-    best = savings.encoders if savings else None
+    simple = min(found.time, round(found.count * found.median))
+    best = savings.encoders if savings else without_replay("encoders", simple)
     yield finding(
         wording="tiny-encoders",
         facts=(
@@ -63,10 +64,10 @@ def tiny_encoders(
             Fact("median", found.median, "ns"),
             Fact("lost", found.time, "ns"),
             Fact("lost_share", found.time / load, "ratio"),
-            *(best.facts if best else ()),
+            *best.facts,
         ),
         lever=Mechanism.BOUNDARIES_BETWEEN_ENCODERS,
         evidence=longest("gpu_intervals", found.starts, found.ends),
-        saving=best.saving if best else min(found.time, round(found.count * found.median)),
+        saving=best.saving,
         within="bubbles",
     )

@@ -72,6 +72,11 @@ def prospect(
     return Prospect(pulled, saving, min(savings) if sure else 0, max(savings), limit, number)
 
 
+def without_replay(pulled: str, time: int) -> Prospect:
+    """Return what a lever wins where no schedule is known: at most the time that it is about."""
+    return Prospect(pulled, time, 0, time, Limit.UNKNOWN)
+
+
 @dataclass(frozen=True, eq=False)
 class Savings:
     """What each lever wins in the loop of a recording."""
@@ -187,8 +192,10 @@ def _won(schedule: Schedule, lever: Lever, load: int) -> tuple[int, Limit]:
     stretches = list(schedule.stretches())
     before = _sum([replay(each) for each in stretches])
     after = _sum([replay(lever(each)) for each in stretches])
-    share = 1 - after.length / max(1, before.length)
-    return max(0, round(share * load)), after.limit
+    saving = before.length - after.length
+    if len(stretches) > 1:
+        saving *= load / max(1, before.length)
+    return min(max(0, round(saving)), load), after.limit
 
 
 def _sum(replays: Sequence[Replay]) -> Replay:

@@ -28,6 +28,7 @@ class Limit(StrEnum):
     HOST = "host"
     DEVICE = "device"
     ROUND_TRIP = "round trip"
+    UNKNOWN = "not known"
 
 
 @dataclass(frozen=True)

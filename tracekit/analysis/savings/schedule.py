@@ -38,10 +38,13 @@ _STRETCHES, _EACH = 8, 512  # command buffers that are replayed where there are 
 _UNSURE = 0.05  # of the waits, from which those that are not known are read in both ways
 
 _STARTS = (0.5, 0.9)  # the quantiles of starts that count as usual and as the longest
+_TWICE = 2.0  # times a usual start, beyond which something held it up
 _LEAST = 0.25  # the quantile of times between command buffers that is a gap of the device's own
 _HELD = 1.5  # times a usual gap, up to which a start was held up by it
 _UNTOLD = 0.5  # of the reports; one that is not known came as long after the end as others
 _FAR = 3.0  # times the usual time between two commits, from which one comes late
+_PROMPT = 0.2  # of the time between two reports, within which a commit comes right behind one
+_MOSTLY = 0.75  # of the late commits, that come so
 _NEAR = 2.0  # times that time, within which a commit comes right behind a report
 
 Flags = NDArray[np.bool_]
@@ -165,7 +168,9 @@ def schedules_of(
     """
     committed, completed = _times(timeline, "committed"), _times(timeline, "completed")
     if (committed == NEVER).mean() > _UNSURE or (completed == NEVER).mean() > _UNTOLD:
-        raise Unavailable("when each command buffer was committed and reported is not known.")
+        raise Unavailable(
+            "too few command buffers of the target have both a commit and a completion."
+        )
     order = np.argsort(committed, kind="stable")
     order = order[(committed[order] >= loop.start) & (committed[order] < loop.end)]
     if order.size < FEWEST:
@@ -320,8 +325,13 @@ def _lost(lives: _Recorded, gaps: pd.DataFrame) -> dict[str, Times]:
     boundary = _lost_by(Cause.BETWEEN_BUFFERS, lives, gaps)
     late = _lost_by(Cause.LATE_START, lives, gaps)
     starts = (lives.started - lives.committed)[lives.dry & (late == 0)]
-    usual = round(float(np.median(starts))) if starts.size >= FEWEST else LATE
+    usual = np.where(lives.dry, _usual(starts), _usual(boundary[boundary > 0]))
     return {"boundary": boundary, "late": np.maximum(late - usual, 0)}
+
+
+def _usual(times: Times) -> int:
+    """Return the usual one of some times; what a late start begins with where they are few."""
+    return round(float(np.median(times))) if times.size >= FEWEST else LATE
 
 
 def _lost_by(cause: Cause, lives: _Recorded, gaps: pd.DataFrame) -> Times:
@@ -341,44 +351,59 @@ def _lost_by(cause: Cause, lives: _Recorded, gaps: pd.DataFrame) -> Times:
 
 
 def _awaited(timeline: pd.DataFrame, waits: Waits, order: Places) -> Places:
-    """Return the place of the command buffer whose report each commit waited for; -1 for none.
-
-    Where that is not known, it is the one behind which the commit comes as others do. So it is for
-    single commits that come far later than others, whatever the habit of their thread.
-    """
+    """Return the place of the command buffer whose report each commit waited for; -1 for none."""
     found = np.full(len(timeline), -1)
     for thread in threads_of(timeline):
-        lags = _lags(thread, waits[thread.rows])
-        for lag in np.unique(lags[lags > 0]).tolist():
+        rows = thread.rows
+        way = waits[rows]
+        for lag in np.unique(way[way > Wait.NO]).tolist():
             places = thread.awaited(lag)
-            chosen = (lags == lag) & (places >= 0)
-            found[thread.rows[chosen]] = thread.rows[places[chosen]]
+            chosen = (way == lag) & (places >= 0)
+            found[rows[chosen]] = rows[places[chosen]]
+        places = _likeliest(thread, way)
+        found[rows[places >= 0]] = rows[places[places >= 0]]
     place = np.full(len(timeline) + 1, -1)
     place[order] = np.arange(order.size)
     return place[found[order]]
 
 
-def _lags(thread: Thread, way: Waits) -> Places:
-    """Return which report each commit of a thread waited for, the latest being 1; 0: none."""
-    lags = np.maximum(way, Wait.NO).astype(np.intp)
-    last = np.append(NEVER, thread.committed[:-1])[: thread.rows.size]
+def _likeliest(thread: Thread, way: Waits) -> Places:
+    """Return which report a commit waited for of which that is not known; -1 for none, or known.
+
+    It is the one behind which the commit comes as others do, of those since the last commit. So it
+    is for single commits that come far later than others right behind a report, whatever the habit
+    of their thread: behind a report as others come behind the last commit, or, where there are
+    many, far nearer to a report than reports are to each other.
+    """
+    number = thread.rows.size
+    last = np.append(NEVER, thread.committed[:-1])[:number]
     first = last == NEVER
     apart = thread.committed - np.where(first, thread.committed, last)
     usual = float(np.median(apart[~first])) if (~first).any() else 0.0
     latest = thread.report(1)
     waited = (way == Wait.YES) & (latest <= thread.committed) & (latest != NEVER)
     behind = float(np.median((thread.committed - latest)[waited])) if waited.any() else usual
-    late = (way == Wait.NO) & (apart > _FAR * usual)
-    best = np.full(thread.rows.size, np.inf)
+    order = np.argsort(thread.completed, kind="stable")
+    reports = thread.completed[order]
+    come = np.searchsorted(reports, thread.committed, side="right")
+    late = (way == Wait.NO) & (apart > _FAR * usual) & (come > 1)
+    after = thread.committed - reports[np.maximum(come - 1, 0)]
+    spaces = reports[np.maximum(come - 1, 0)] - reports[np.maximum(come - 2, 0)]
+    prompt = late & (after <= _PROMPT * spaces)
+    habit = np.count_nonzero(late) >= FEWEST and prompt.sum() >= _MOSTLY * late.sum()
+    found = np.full(number, -1)
+    best = np.full(number, np.inf)
     for lag in range(1, MOST_REPORTS + 1):
-        report = thread.report(lag)
-        came = (report <= thread.committed) & (report > last) & ~first
-        after = thread.committed - np.where(came, report, thread.committed)
+        place = np.maximum(come - lag, 0)
+        report = reports[place]
+        since = (come >= lag) & (report != NEVER) & (report > last) & ~first
+        after = thread.committed - np.where(since, report, thread.committed)
         away = np.abs(after - behind)
-        near = after <= _NEAR * max(usual, behind)
-        chosen = came & (away < best) & ((way == Wait.UNKNOWN) | (late & near))
-        lags[chosen], best[chosen] = lag, away[chosen]
-    return lags
+        near = late & (after <= _NEAR * max(usual, behind))
+        near |= prompt & habit & (lag == 1)
+        chosen = since & (away < best) & ((way == Wait.UNKNOWN) | near)
+        found[chosen], best[chosen] = order[place[chosen]], away[chosen]
+    return found
 
 
 def _schedule(lives: _Recorded, awaits: Places, load: IntervalSet) -> Schedule:
@@ -463,8 +488,11 @@ def _by_gaps(lives: _Recorded, schedule: Schedule) -> Iterator[Schedule]:
     quartile of what passed before others, or a whole start.
     """
     there = schedule.start
-    dry = (there - lives.late)[lives.dry] if lives.dry.any() else there.min()
+    dry = there[lives.dry & (lives.free != NEVER)]
+    if dry.size < FEWEST:
+        dry = np.minimum(there.min(), LATE)
     usual, longest = np.quantile(dry, _STARTS)
+    longest = min(longest, _TWICE * usual)
     queued = ~lives.dry & (lives.free - lives.committed >= longest)
     room = lives.started - np.where(lives.free == NEVER, lives.committed, lives.free)
     behind = room[~lives.dry]
