@@ -17,7 +17,6 @@ from schedules.machine import (
     Doing,
     Encode,
     Machine,
-    Pace,
     Post,
     Spend,
     Take,

@@ -36,7 +36,7 @@ class Maker:
 
     `host` and `work` are the times of host and device for a command buffer; `uneven` is how much
     work varies beside the machine's jitter; every so many iterations there is a `compile` or a
-    `pause`, 0: never.
+    `pause`, 0: never. Between two parts of a command buffer the device has a `rest`.
     """
 
     machine: Machine
@@ -50,6 +50,7 @@ class Maker:
     wire: int = 0
     depth: int = 1
     reads: bool = False
+    rest: int = 3 * US
 
     @property
     def random(self) -> np.random.Generator:
@@ -61,7 +62,7 @@ class Maker:
         if self.uneven:
             work *= self.random.lognormal(0, self.uneven)
         works = [self.machine.around(work / self.parts) for _ in range(self.parts)]
-        return Buffer(device, works, pause=3 * US if self.parts > 1 else 0)
+        return Buffer(device, works, pause=self.rest if self.parts > 1 else 0)
 
     def write(self, buffer: Buffer, share: float = 1.0) -> Iterator[Action]:
         """Encode a command buffer, in one encoder for each of its parts."""
@@ -345,8 +346,11 @@ BESIDE = ("uneven", "rivals", "driver", "compile", "wiring", "pauses", "parts", 
 _CHANCE = 0.15
 
 
-def program(kind: str, seed: int, **changes: int) -> Program:
-    """Make a program of a kind, and run it; the seed decides all but changes of the pace."""
+def program(kind: str, seed: int, rest: int = 0, **changes: int) -> Program:
+    """Make a program of a kind, and run it; the seed decides all but changes of the pace.
+
+    With a `rest`, all command buffers have parts, with rests between them.
+    """
     random = np.random.default_rng([seed, list(KINDS).index(kind)])
     beside = frozenset(word for word in BESIDE if random.random() < _CHANCE)
     pace = Pace(
@@ -376,6 +380,8 @@ def program(kind: str, seed: int, **changes: int) -> Program:
         depth=int(random.integers(2, 4)),
         reads=bool(random.random() < 0.5),
     )
+    if rest:
+        maker = replace(maker, rest=rest, parts=max(maker.parts, 3))
     recorded = Recorded(
         samples=bool(random.random() < 0.5),
         encoders=bool(random.random() < 0.7),
