@@ -1,0 +1,122 @@
+"""A replay wins what the formula of each lever says, where all iterations are alike."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from analysed import given, handed_over, row_of_steps
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.savings.estimate import Savings
+from tracekit.analysis.savings.replay import Limit, replay
+
+US = 1_000
+NUMBER = 400
+Row = tuple[int, int, int, int, int]
+
+ALIKE = {
+    "a tiny kernel": (16, 85, 6, 70),
+    "a short kernel": (40, 80, 120, 60),
+    "a long kernel": (300, 80, 10_000, 60),
+    "a slow host": (900, 80, 100, 60),
+}
+"""Time of the host, on the way there, of the device, on the way back; µs."""
+
+
+def in_turns(host: int, there: int, work: int, back: int) -> Iterator[Row]:
+    """Wait for each report, and encode then; times in µs."""
+    now = 1_000
+    for _ in range(NUMBER):
+        commit = now + host
+        start, end = commit + there, commit + there + work
+        yield now, commit, start, end, end + back
+        now = end + back
+
+
+def queued(host: int, there: int, work: int, gap: int) -> Iterator[Row]:
+    """Never wait: a device that has a gap between command buffers, and a host that goes on."""
+    commit, free = 1_000, 0
+    for _ in range(NUMBER):
+        commit += host
+        start = max(commit + there, free + gap)
+        free = start + work
+        yield commit - host, commit, start, free, free + 30
+
+
+def savings(rows: Iterator[Row], **tables: object) -> Savings:
+    return given(**handed_over(list(rows)), **tables)["savings"]
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_a_schedule_that_is_replayed_as_it_is_takes_as_long_as_it_took(name: str) -> None:
+    known = savings(in_turns(*ALIKE[name]))
+    lasted = (NUMBER * sum(ALIKE[name]) - ALIKE[name][0]) * US
+    assert {replay(one).length for one in known.readings.schedules} == {lasted}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_in_flight_an_iteration_takes_the_longest_of_host_device_and_a_part_of_the_round_trip(
+    name: str,
+) -> None:
+    host, there, work, back = ALIKE[name]
+    found = savings(in_turns(*ALIKE[name])).in_flight
+    whole = host + there + work + back
+    after = max(host, work, whole / found.number)
+    assert found.saving == pytest.approx(NUMBER * (whole - after) * US, rel=0.02)
+    assert found.least == 0
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_ten_behind_one_wait_save_nine_tenths_of_the_ways(name: str) -> None:
+    _, there, _, back = ALIKE[name]
+    found = savings(in_turns(*ALIKE[name])).batch
+    assert found.saving == pytest.approx(NUMBER * 0.9 * (there + back) * US, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "pulled", "limit"),
+    [
+        ("a tiny kernel", "batch", Limit.ROUND_TRIP),
+        ("a long kernel", "in-flight", Limit.DEVICE),
+        ("a slow host", "in-flight", Limit.HOST),
+    ],
+)
+def test_the_numbers_tell_which_lever_repairs_round_trips(
+    name: str, pulled: str, limit: Limit
+) -> None:
+    best = savings(in_turns(*ALIKE[name])).round_trips
+    assert (best.pulled, best.limit) == (pulled, limit)
+
+
+def test_one_wait_leaves_the_longer_of_host_and_device_and_one_round_trip() -> None:
+    steps = row_of_steps([4 * 230 * US] * (NUMBER // 4))
+    steps["start"] += 1_000 * US
+    found = savings(in_turns(10, 80, 80, 60), steps=steps).one_wait
+    # Of 920 µs an iteration there remain one way there and back, one host time, four of the device.
+    assert found.saving == pytest.approx(
+        NUMBER / 4 * (920 - (10 + 80 + 4 * 80 + 60)) * US, rel=0.02
+    )
+
+
+def test_a_halved_host_is_worth_what_the_device_leaves_of_it() -> None:
+    found = savings(queued(host=100, there=50, work=70, gap=0)).host
+    assert found.saving == pytest.approx(NUMBER * (100 - 70) * US, rel=0.03)
+    found = savings(queued(host=100, there=50, work=20, gap=0)).host
+    assert found.saving == pytest.approx(NUMBER * 50 * US, rel=0.03)
+    assert found.most == pytest.approx(NUMBER * 80 * US, rel=0.03)
+
+
+def test_boundaries_are_worth_their_gaps_or_half_of_them_where_two_become_one() -> None:
+    found = savings(queued(host=20, there=50, work=100, gap=60)).boundaries
+    assert found.saving == pytest.approx(NUMBER * 60 * US, rel=0.03)
+    assert found.least == pytest.approx(NUMBER * 30 * US, rel=0.05)
+
+
+def test_boundaries_of_a_host_that_is_slower_are_worth_nothing() -> None:
+    found = savings(queued(host=200, there=50, work=100, gap=60)).boundaries
+    assert found.saving == pytest.approx(0, abs=200 * US)
+
+
+def test_without_reports_there_is_no_schedule() -> None:
+    tables = handed_over(list(in_turns(*ALIKE["a tiny kernel"])))
+    with pytest.raises(Unavailable, match="both a commit and a completion"):
+        _ = given(gpu_intervals=tables["gpu_intervals"])["savings"]

@@ -1,0 +1,84 @@
+"""Two programs that wait for each command buffer, through the command line: what repairs them.
+
+The first is that of a numerical package whose launches each had a command buffer of their own: of
+359 µs the device works 10, the ways there and back take 148, and 200 pass from the report to the
+next commit. Fifteen of 10 µs would have to be in flight to hide the ways; the maintainers put many
+launches into a command buffer. In the second, the device works 10 ms and the host prepares 3: the
+next command buffer under way wins all of that.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from command_line import run
+from turn_exports import write_turns
+
+US = 1_000
+
+
+def turns(number: int, host: int, there: int, work: int, back: int) -> Iterator[tuple[int, ...]]:
+    """Yield commit, start, end and report of each command buffer; each part takes about so long."""
+    random = np.random.default_rng(7)
+    now = 1_000 * US
+    for _ in range(number):
+        times = np.array([there, work, back, host]) * US * random.lognormal(0, 0.1, 4)
+        commit, start, end, report, now = (now + np.cumsum([0, *times]).astype(int)).tolist()
+        yield commit, start, end, report
+
+
+class First:
+    """The first finding of `analyze`, from the result's document."""
+
+    def __init__(self, folder: Path, parts: tuple[int, ...], name: str) -> None:
+        exports = write_turns(folder / "exports", turns(*parts), name)
+        assert run("import", exports, "--output", folder / "run") == 0
+        assert run("analyze", folder / "run") == 0
+        result = json.loads((folder / "run" / "result.json").read_text())
+        self.finding: dict[str, Any] = result["findings"][0]
+        self.facts = {fact["name"]: fact["value"] for fact in self.finding.get("facts", ())}
+        self.period = self.facts.get("period")
+
+    def lasts(self, name: str) -> float:
+        """Return a fact in µs."""
+        return self.facts[name] / US
+
+
+def test_round_trips_of_little_work_are_repaired_by_many_launches_behind_one_wait(
+    tmp_path: Path,
+) -> None:
+    first = First(tmp_path, (2_000, 200, 83, 10, 65), "julia")
+    assert first.finding.get("lever") == "round-trips"
+    # 359 µs are not the host's: the ways there and back take 148, and 200 pass before a commit.
+    assert first.lasts("way_there") == pytest.approx(83, rel=0.02)
+    assert first.lasts("way_back") == pytest.approx(65, rel=0.02)
+    assert first.lasts("host") == pytest.approx(200, rel=0.02)
+    # Two in flight hide nothing: the device has 10 µs to do in 148.
+    assert first.facts["hiding"] == 1 + 15
+    assert "2 in flight" not in first.finding["message"]
+    # Ten behind one wait save nine tenths of 148 µs, or of 348 if the host's time is the wait's.
+    least, most = (2_000 * 0.9 * US * part for part in (148, 348))
+    assert first.facts["saving_least"] == pytest.approx(least, rel=0.05)
+    assert first.facts["saving_most"] == pytest.approx(most, rel=0.05)
+    assert "MLX" not in first.finding["advice"]
+
+
+def test_a_long_iteration_that_waits_is_repaired_by_another_one_under_way(tmp_path: Path) -> None:
+    first = First(tmp_path, (300, 3_000, 83, 10_000, 65), "llama-cli")
+    assert first.finding.get("lever") == "wait-each-iteration"
+    assert first.facts["pulled"] == "in-flight"
+    assert first.facts["pulled_number"] == 2
+    assert first.facts["limit"] == "device"
+    assert first.finding["saving"] == pytest.approx(300 * 3_148 * US, rel=0.05)
+
+
+def test_a_slow_wait_is_no_loss_of_a_long_kernel(tmp_path: Path) -> None:
+    exports = write_turns(tmp_path / "exports", turns(300, 200, 83, 13_900, 65), "julia")
+    run("import", exports, "--output", tmp_path / "run")
+    run("analyze", tmp_path / "run")
+    found = json.loads((tmp_path / "run" / "result.json").read_text())["findings"]
+    assert [one["rule"] for one in found if one["rule"] != "schema-drift"] == []
