@@ -19,14 +19,17 @@ from command_line import run
 from turn_exports import write_turns
 
 US = 1_000
+Turn = tuple[int, int, int, int]
 
 
-def turns(number: int, host: int, there: int, work: int, back: int) -> Iterator[tuple[int, ...]]:
+def turns(
+    number: int, host: int, there: int, work: int, back: int, spread: float = 0.1
+) -> Iterator[Turn]:
     """Yield commit, start, end and report of each command buffer; each part takes about so long."""
     random = np.random.default_rng(7)
     now = 1_000 * US
     for _ in range(number):
-        times = np.array([there, work, back, host]) * US * random.lognormal(0, 0.1, 4)
+        times = np.array([there, work, back, host]) * US * random.lognormal(0, spread, 4)
         commit, start, end, report, now = (now + np.cumsum([0, *times]).astype(int)).tolist()
         yield commit, start, end, report
 
@@ -34,14 +37,13 @@ def turns(number: int, host: int, there: int, work: int, back: int) -> Iterator[
 class First:
     """The first finding of `analyze`, from the result's document."""
 
-    def __init__(self, folder: Path, parts: tuple[int, ...], name: str) -> None:
+    def __init__(self, folder: Path, parts: tuple[Any, ...], name: str) -> None:
         exports = write_turns(folder / "exports", turns(*parts), name)
         assert run("import", exports, "--output", folder / "run") == 0
         assert run("analyze", folder / "run") == 0
         result = json.loads((folder / "run" / "result.json").read_text())
         self.finding: dict[str, Any] = result["findings"][0]
         self.facts = {fact["name"]: fact["value"] for fact in self.finding.get("facts", ())}
-        self.period = self.facts.get("period")
 
     def lasts(self, name: str) -> float:
         """Return a fact in µs."""
@@ -82,3 +84,11 @@ def test_a_slow_wait_is_no_loss_of_a_long_kernel(tmp_path: Path) -> None:
     run("analyze", tmp_path / "run")
     found = json.loads((tmp_path / "run" / "result.json").read_text())["findings"]
     assert [one["rule"] for one in found if one["rule"] != "schema-drift"] == []
+
+
+def test_a_way_back_is_the_hosts_or_not_where_nothing_shows_a_wait(tmp_path: Path) -> None:
+    """All iterations are alike to the nanosecond: no commit moves with a report."""
+    first = First(tmp_path, (40, 100, 80, 900, 90, 0.0), "render")
+    causes = [cause.rsplit(" ", 2)[0] for cause in first.facts["causes"].split(", ")]
+    assert causes == ["host", "way back or host", "start latency"]
+    assert "Whether the host waits for the report is not known." in first.finding["message"]

@@ -10,6 +10,7 @@ wider range is right as well if it holds the truth.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -103,10 +104,11 @@ def pulled(
     made: Program, lever: str, change: levers.Change = list, **more: object
 ) -> Pulled | None:
     """Compare what is stated with a program that ran again; None where nothing is known."""
-    tables = {name: frame for name, frame in more.items() if isinstance(frame, pd.DataFrame)}
+    tables: dict[str, Any] = dict(made.tables)
+    tables |= {name: frame for name, frame in more.items() if isinstance(frame, pd.DataFrame)}
     pace = {name: time for name, time in more.items() if isinstance(time, int)}
     try:
-        savings: Savings = given(**made.tables, **tables)["savings"]
+        savings: Savings = given(**tables)["savings"]
     except Unavailable:
         return None
     stated = getattr(savings, lever)

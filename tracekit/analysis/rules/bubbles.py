@@ -24,6 +24,7 @@ from tracekit.base import percent
 
 _MOST = 0.5  # of the idle time, for what the host did to be named
 _LEAST = 0.05  # of the idle time, for a cause to be named
+_EITHER = "way back or host"
 _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended
 
 _NOT_REPLAYED = (
@@ -103,7 +104,7 @@ def bubbles(
             Fact("paused", loop.length - load, "ns"),
             Fact("gaps", gaps_of(gaps, *Cause).count),
             Fact("longest_gap", int(gaps_of(gaps, *Cause).lost.max()), "ns"),
-            Fact("causes", _listed(shares, idle)),
+            Fact("causes", _listed(shares, idle, unknown)),
             Fact("unknown_waits", unknown / idle, "ratio"),
             Fact("lacking", lacking(causes)),
             Fact("computing", _computing(handover, idle / load), "ratio"),
@@ -142,11 +143,17 @@ def _computing(handover: Handover, idle: float) -> float:
     return handover.computing if handover.computing > _MOST * idle else 0.0
 
 
-def _listed(shares: dict[Cause, int], idle: int) -> str:
-    """Name the causes that matter, the most first, each with its share of the idle time."""
-    shown = [cause for cause in shares if shares[cause] >= _LEAST * idle]
-    ranked = sorted(shown, key=lambda cause: -shares[cause])
-    return ", ".join(f"{CAUSES[cause]} {percent(shares[cause] / idle)}" for cause in ranked)
+def _listed(shares: dict[Cause, int], idle: int, unknown: int) -> str:
+    """Name the causes that matter, the most first, each with its share of the idle time.
+
+    Ways back of which nothing tells whether the host waited, `unknown` ns, are named apart.
+    """
+    times = {CAUSES[cause]: shares[cause] for cause in shares}
+    times[CAUSES[Cause.REPORT]] -= unknown
+    times[_EITHER] = unknown
+    shown = [name for name in times if times[name] >= _LEAST * idle]
+    ranked = sorted(shown, key=lambda name: -times[name])
+    return ", ".join(f"{name} {percent(times[name] / idle)}" for name in ranked)
 
 
 def _of_causes(shares: dict[Cause, int]) -> Iterator[Fact]:

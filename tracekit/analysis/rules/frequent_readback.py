@@ -73,8 +73,9 @@ def frequent_readback(
     lost = int(found.lost[inside].sum())
     if often <= most or lost <= limit * load or loop.paced:
         return
-    known = savings is not None and not device.on_the_host
-    best = savings.one_wait if known else without_replay("one-wait", lost)
+    best = without_replay("one-wait", lost)
+    if savings is not None and not device.on_the_host:
+        best = savings.one_wait
     yield finding(
         wording="frequent-readback",
         facts=(

@@ -309,7 +309,7 @@ def _rivals(device: Device, loop: Loop) -> Rivals:
     number = np.zeros(len(others), np.intp)
     if "device" in own:
         names = pd.factorize(own["device"])[1]
-        number = np.maximum(names.get_indexer(others["device"]), 0)
+        number = np.maximum(names.get_indexer(pd.Index(others["device"])), 0)
     starts, ends = spans(others)
     return Rivals(number, starts, ends - starts)
 
