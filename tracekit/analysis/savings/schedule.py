@@ -172,7 +172,8 @@ def schedules_of(
             "too few command buffers of the target have both a commit and a completion."
         )
     order = np.argsort(committed, kind="stable")
-    order = order[(committed[order] >= loop.start) & (committed[order] < loop.end)]
+    started = _times(timeline, "started")[order]
+    order = order[(started >= loop.start) & (started < loop.end) & (committed[order] != NEVER)]
     if order.size < FEWEST:
         raise Unavailable(f"{loop.name} has hardly any command buffers.")
     wiring = around.wiring.without(Lives.of(timeline).on_the_way_there)
