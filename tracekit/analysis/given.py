@@ -45,7 +45,7 @@ from tracekit.analysis.queueing import bursts_table, thread_names
 from tracekit.analysis.residency import wired
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.savings.estimate import savings_of
-from tracekit.analysis.savings.schedule import schedules_of
+from tracekit.analysis.savings.readings import schedules_of
 from tracekit.analysis.scope import Recorded, device_of, gpu_of
 from tracekit.analysis.submission import habits_of
 from tracekit.analysis.work_names import named_work

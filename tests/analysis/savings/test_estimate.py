@@ -8,7 +8,7 @@ import pytest
 from analysed import given, handed_over, row_of_steps
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.savings.estimate import Savings
-from tracekit.analysis.savings.replay import Limit, replay
+from tracekit.analysis.savings.replay import Bottleneck, replay
 
 US = 1_000
 NUMBER = 400
@@ -76,13 +76,13 @@ def test_ten_behind_one_wait_save_nine_tenths_of_the_ways(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "pulled", "limit"),
     [
-        ("a tiny kernel", "batch", Limit.ROUND_TRIP),
-        ("a long kernel", "in-flight", Limit.DEVICE),
-        ("a slow host", "in-flight", Limit.HOST),
+        ("a tiny kernel", "batch", Bottleneck.ROUND_TRIP),
+        ("a long kernel", "in-flight", Bottleneck.DEVICE),
+        ("a slow host", "in-flight", Bottleneck.HOST),
     ],
 )
 def test_the_numbers_tell_which_lever_repairs_round_trips(
-    name: str, pulled: str, limit: Limit
+    name: str, pulled: str, limit: Bottleneck
 ) -> None:
     best = savings(in_turns(*ALIKE[name])).round_trips
     assert (best.pulled, best.limit) == (pulled, limit)

@@ -1,6 +1,5 @@
 """What a lever wins: a replay of the recording's schedule with the lever pulled, or several."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -17,7 +16,7 @@ from tracekit.analysis.savings.levers import (
     start_promptly,
     wait_once,
 )
-from tracekit.analysis.savings.replay import Limit, Replay, replay
+from tracekit.analysis.savings.replay import Bottleneck, replay
 from tracekit.analysis.savings.schedule import Readings, Schedule
 
 MOST_OF_IT = 0.9
@@ -42,7 +41,7 @@ class Prospect:
     saving: int
     least: int
     most: int
-    limit: Limit
+    limit: Bottleneck
     number: int = 0
 
     @property
@@ -65,7 +64,7 @@ def prospect(
     The first of each is the likeliest. What is not `sure` to be possible may win nothing.
     """
     outcomes = [
-        _won(schedule, lever, readings.load) for lever in levers for schedule in readings.schedules
+        _won(schedule, lever, readings) for lever in levers for schedule in readings.schedules
     ]
     savings = [saving for saving, _ in outcomes]
     saving, limit = outcomes[0]
@@ -74,7 +73,7 @@ def prospect(
 
 def without_replay(pulled: str, time: int) -> Prospect:
     """Return what a lever wins where no schedule is known: at most the time that it is about."""
-    return Prospect(pulled, time, 0, time, Limit.UNKNOWN)
+    return Prospect(pulled, time, 0, time, Bottleneck.UNKNOWN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,17 +186,10 @@ def _in_a_row(first: Lever, second: Lever) -> Lever:
     return lambda schedule: second(first(schedule))
 
 
-def _won(schedule: Schedule, lever: Lever, load: int) -> tuple[int, Limit]:
+def _won(schedule: Schedule, lever: Lever, readings: Readings) -> tuple[int, Bottleneck]:
     """Return what a lever wins of the load, in ns, and what bounds the rest."""
-    stretches = list(schedule.stretches())
-    before = _sum([replay(each) for each in stretches])
-    after = _sum([replay(lever(each)) for each in stretches])
-    saving = before.length - after.length
-    if len(stretches) > 1:
-        saving *= load / max(1, before.length)
-    return min(max(0, round(saving)), load), after.limit
-
-
-def _sum(replays: Sequence[Replay]) -> Replay:
-    columns = zip(*((each.length, each.host, each.device) for each in replays), strict=True)
-    return Replay(*(sum(column) for column in columns))
+    before, after = replay(schedule).length, replay(lever(schedule))
+    saving = max(0, before - after.length)
+    if readings.sample:
+        saving = round(saving * readings.load / max(1, before))
+    return min(saving, readings.load), after.limit

@@ -14,6 +14,7 @@ Work of other processes comes when it came, and goes first where it came first.
 import heapq
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from tracekit.analysis.savings.schedule import Schedule
 _BOUND = 0.9  # of the time, from which a host or a device is what bounds a loop
 
 
-class Limit(StrEnum):
+class Bottleneck(StrEnum):
     """What a loop goes as fast as."""
 
     HOST = "host"
@@ -40,16 +41,17 @@ class Replay:
     device: int
 
     @property
-    def limit(self) -> Limit:
+    def limit(self) -> Bottleneck:
         """What bounds it: whoever is busy for nine tenths of the time, or nobody."""
         busiest = max(self.host, self.device)
         if busiest < _BOUND * self.length:
-            return Limit.ROUND_TRIP
-        return Limit.HOST if busiest == self.host else Limit.DEVICE
+            return Bottleneck.ROUND_TRIP
+        return Bottleneck.HOST if busiest == self.host else Bottleneck.DEVICE
 
 
+@lru_cache(maxsize=16)
 def replay(schedule: Schedule) -> Replay:
-    """Replay a schedule; ns."""
+    """Replay a schedule; ns. It is the same at each call: a schedule does not change."""
     threads = [np.flatnonzero(schedule.thread == one) for one in np.unique(schedule.thread)]
     queues = [rows.tolist() for rows in threads]
     before, host = schedule.before.tolist(), schedule.host.tolist()

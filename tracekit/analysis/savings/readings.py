@@ -1,0 +1,269 @@
+"""The ways to read the schedule of a recording: who waited for what, and what a device needs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.idle.gaps import loaded_time
+from tracekit.analysis.idle.pieces import LATE
+from tracekit.analysis.idle.slopes import Places, Wait
+from tracekit.analysis.idle.threads import MOST_REPORTS, Thread, threads_of
+from tracekit.analysis.idle.waits import WORKS, Waits, sampled_share
+from tracekit.analysis.idle.work import Surroundings, covered
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times
+from tracekit.analysis.iterations import QUIET, Loop
+from tracekit.analysis.savings.moments import (
+    FEWEST,
+    Moments,
+    moments_of,
+    rivals_of,
+    times_of,
+    upkeep_of,
+)
+from tracekit.analysis.savings.schedule import Readings, Rivals, Schedule
+from tracekit.analysis.scope import Device
+
+_STRETCHES, _EACH = 4, 512  # command buffers that are replayed where there are very many
+_UNSURE = 0.05  # of the waits, from which those that are not known are read in both ways
+_STARTS = (0.5, 0.9)  # the quantiles of starts that count as usual and as the longest
+_TWICE = 2.0  # times a usual start, beyond which something held it up
+_LEAST = 0.25  # the quantile of times between command buffers that is a gap of the device's own
+_HELD = 1.5  # times a usual gap, up to which a start was held up by it
+_UNTOLD = 0.5  # of the reports; one that is not known came as long after the end as others
+_FAR = 3.0  # times the usual time between two commits, from which one comes late
+_PROMPT = 0.2  # of the time between two reports, within which a commit comes right behind one
+_MOSTLY = 0.75  # of the late commits, that come so
+_NEAR = 2.0  # times that time, within which a commit comes right behind a report
+
+
+def schedules_of(
+    device: Device,
+    timeline: pd.DataFrame,
+    waits: Waits,
+    gaps: pd.DataFrame,
+    loop: Loop,
+    loaded: pd.DataFrame,
+    around: Surroundings,
+    iterations: pd.DataFrame | None,
+    encoders: pd.DataFrame | None,
+    cpu_profile: pd.DataFrame | None,
+) -> Readings:
+    """Return the ways to read the schedule of the loop.
+
+    Raise Unavailable where commits or reports are not known, or there are hardly any.
+    """
+    rows = _rows(timeline, loop)
+    unsure = waits == Wait.UNKNOWN
+    known = bool(unsure.mean() <= _UNSURE)
+    ways = [waits] if known else [waits, np.where(unsure, Wait.NO, waits)]
+    load = covered(loaded)
+    sample = rows.size > _STRETCHES * _EACH
+    if sample:
+        rows, load = _sampled(timeline, rows, load)
+    timeline = timeline.iloc[rows]
+    upkeep = upkeep_of(timeline, around)
+    moments = moments_of(timeline, gaps, iterations, encoders, upkeep, rivals_of(device, loop))
+    schedules = [
+        reading
+        for way in ways
+        for schedule in _by_samples(
+            moments, _schedule(moments, _awaited(timeline, way[rows]), load), cpu_profile
+        )
+        for reading in _by_gaps(moments, schedule)
+    ]
+    spun = len({schedule.before.tobytes() for schedule in schedules}) > len(ways)
+    return Readings(tuple(schedules), loaded_time(loaded), known and not spun, sample)
+
+
+def _rows(timeline: pd.DataFrame, loop: Loop) -> Places:
+    """Return the rows of the loop whose commit is known."""
+    committed, started, completed = (
+        times_of(timeline, name) for name in ("committed", "started", "completed")
+    )
+    if (committed == NEVER).mean() > _UNSURE or (completed == NEVER).mean() > _UNTOLD:
+        raise Unavailable(
+            "too few command buffers of the target have both a commit and a completion."
+        )
+    inside = (started >= loop.start) & (started < loop.end) & (committed != NEVER)
+    rows = np.flatnonzero(inside)
+    if rows.size < FEWEST:
+        raise Unavailable(f"{loop.name} has hardly any command buffers.")
+    return rows
+
+
+def _sampled(timeline: pd.DataFrame, rows: Places, load: IntervalSet) -> tuple[Places, IntervalSet]:
+    """Return some stretches of the rows, evenly spread, and the load within them."""
+    begins = np.linspace(0, rows.size - _EACH, _STRETCHES).astype(int)
+    rows = rows[(begins[:, np.newaxis] + np.arange(_EACH)).ravel()]
+    committed = times_of(timeline, "committed")[rows].reshape(_STRETCHES, _EACH)
+    stretches = IntervalSet.of(committed.min(axis=1), committed.max(axis=1))
+    return rows, load.without(load.without(stretches))
+
+
+def _awaited(timeline: pd.DataFrame, waits: Waits) -> Places:
+    """Return the place of the command buffer whose report each commit waited for; -1 for none.
+
+    Places are those in the order of commits.
+    """
+    found = np.full(len(timeline), -1)
+    for thread in threads_of(timeline):
+        rows = thread.rows
+        way = waits[rows]
+        for lag in np.unique(way[way > Wait.NO]).tolist():
+            places = thread.awaited(lag)
+            chosen = (way == lag) & (places >= 0)
+            found[rows[chosen]] = rows[places[chosen]]
+        places = _likeliest(thread, way)
+        found[rows[places >= 0]] = rows[places[places >= 0]]
+    order = np.argsort(times_of(timeline, "committed"), kind="stable")
+    place = np.full(len(timeline) + 1, -1)
+    place[order] = np.arange(order.size)
+    return place[found[order]]
+
+
+def _likeliest(thread: Thread, way: Waits) -> Places:
+    """Return which report a commit waited for of which that is not known; -1 for none, or known.
+
+    It is the one behind which the commit comes as others do, of those since the last commit. So it
+    is for single commits that come far later than others right behind a report, whatever the habit
+    of their thread: behind a report as others come behind the last commit, or, where there are
+    many, far nearer to a report than reports are to each other.
+    """
+    number = thread.rows.size
+    last = np.append(NEVER, thread.committed[:-1])[:number]
+    first = last == NEVER
+    apart = thread.committed - np.where(first, thread.committed, last)
+    usual = float(np.median(apart[~first])) if (~first).any() else 0.0
+    latest = thread.report(1)
+    waited = (way == Wait.YES) & (latest <= thread.committed) & (latest != NEVER)
+    behind = float(np.median((thread.committed - latest)[waited])) if waited.any() else usual
+    order = np.argsort(thread.completed, kind="stable")
+    reports = thread.completed[order]
+    come = np.searchsorted(reports, thread.committed, side="right")
+    late = (way == Wait.NO) & (apart > _FAR * usual) & (come > 1)
+    after = thread.committed - reports[np.maximum(come - 1, 0)]
+    spaces = reports[np.maximum(come - 1, 0)] - reports[np.maximum(come - 2, 0)]
+    prompt = late & (after <= _PROMPT * spaces)
+    habit = np.count_nonzero(late) >= FEWEST and prompt.sum() >= _MOSTLY * late.sum()
+    found = np.full(number, -1)
+    best = np.full(number, np.inf)
+    for lag in range(1, MOST_REPORTS + 1):
+        place = np.maximum(come - lag, 0)
+        report = reports[place]
+        since = (come >= lag) & (report != NEVER) & (report > last) & ~first
+        after = thread.committed - np.where(since, report, thread.committed)
+        away = np.abs(after - behind)
+        near = late & (after <= _NEAR * max(usual, behind))
+        near |= prompt & habit & (lag == 1)
+        chosen = since & (away < best) & ((way == Wait.UNKNOWN) | near)
+        found[chosen], best[chosen] = order[place[chosen]], away[chosen]
+    return found
+
+
+def _schedule(moments: Moments, awaits: Places, load: IntervalSet) -> Schedule:
+    """Read the schedule, with nothing of the gaps yet."""
+    report = np.where(awaits >= 0, moments.completed[awaits], NEVER)
+    valid = (moments.last != NEVER) & (report <= moments.committed)
+    awaits = np.where(valid, awaits, -1)
+    waited = awaits >= 0
+    last = np.where(moments.last == NEVER, moments.committed[0], moments.last)
+    since = np.where(waited, np.maximum(last, report), last)
+    host = load.within(since, np.maximum(since, moments.committed))
+    wake = np.where(moments.begun == NEVER, host, np.clip(moments.begun - since, 0, host))
+    length = moments.ended - moments.started
+    work = np.minimum(moments.busy, length)
+    return Schedule(
+        thread=moments.thread,
+        device=moments.device,
+        iteration=moments.iteration,
+        commit=load.within(np.full(host.size, moments.committed[0]), moments.committed),
+        awaits=awaits,
+        before=np.where(waited, _before(moments, last, since), 0),
+        host=host,
+        wake=wake,
+        fixed=np.where(
+            host >= QUIET, host, np.minimum(moments.upkeep.within(since, moments.committed), host)
+        ),
+        start=moments.started - moments.committed,
+        gap=np.full(host.size, NEVER),
+        work=work,
+        inner=length - work,
+        back=moments.completed - moments.ended,
+        boundary=moments.boundary,
+        late=moments.late,
+        rivals=_under_load(moments, load),
+    )
+
+
+def _under_load(moments: Moments, load: IntervalSet) -> Rivals:
+    """Return the rivals by the schedule's own time, without those in pauses."""
+    rivals = moments.rivals
+    inside = load.contains(rivals.start) & (rivals.start >= moments.committed[0])
+    starts = rivals.start[inside]
+    since = load.within(np.full(starts.size, moments.committed[0]), starts)
+    return Rivals(rivals.device[inside], since, rivals.length[inside])
+
+
+def _before(moments: Moments, last: Times, report: Times) -> Times:
+    """Return how long the host was seen to encode between its last commit and a report."""
+    opened = np.where(moments.begun == NEVER, report, np.maximum(moments.begun, last))
+    seen = np.maximum(report - opened, 0)
+    for number, encoding in enumerate(moments.encoding):
+        if encoding.starts.size:
+            rows = moments.thread == number
+            seen[rows] = encoding.within(last[rows], np.maximum(last, report)[rows])
+    return seen
+
+
+def _by_samples(
+    moments: Moments, schedule: Schedule, samples: pd.DataFrame | None
+) -> Iterator[Schedule]:
+    """Yield the readings of what threads did that were sampled at work before a report came."""
+    before = schedule.before.copy()
+    waited = schedule.awaits >= 0
+    report = np.where(waited, moments.completed[schedule.awaits], NEVER)
+    for number, thread in enumerate(moments.ids):
+        rows = waited & (schedule.thread == number)
+        span = IntervalSet.of(moments.last[rows], report[rows])
+        lower, upper = sampled_share(span, samples, np.array([thread]))
+        if lower > WORKS:
+            seen = (lower + upper) / 2 * (report - moments.last)[rows]
+            before[rows] = np.maximum(before[rows], seen.astype(np.int64))
+    if (before > schedule.before).any():
+        yield replace(schedule, before=before)
+    yield schedule
+
+
+def _by_gaps(moments: Moments, schedule: Schedule) -> Iterator[Schedule]:
+    """Yield the readings of what a device needs between command buffers that are there in time.
+
+    Of those that were committed longer before the device was through than a start takes, it is all
+    that passed. The others have their usual gap; where hardly any were, nothing, or the lower
+    quartile of what passed before others, or a whole start.
+    """
+    there = schedule.start
+    dry = there[moments.dry & (moments.free != NEVER)]
+    if dry.size < FEWEST:
+        dry = np.minimum(there.min(), LATE)
+    usual, longest = np.quantile(dry, _STARTS)
+    longest = min(longest, _TWICE * usual)
+    queued = ~moments.dry & (moments.free - moments.committed >= longest)
+    room = moments.started - np.where(moments.free == NEVER, moments.committed, moments.free)
+    behind = room[~moments.dry]
+    if np.count_nonzero(queued) >= FEWEST:
+        gaps = [round(float(np.median(room[queued])))]
+    elif behind.size >= FEWEST:
+        gaps = [0, round(float(np.quantile(behind, _LEAST)))]
+    else:
+        gaps = [0, FOREVER]
+    for gap in gaps:
+        least = np.minimum(gap, np.minimum(there, room))
+        held = queued | (~moments.dry & (there > usual) & (room <= _HELD * gap))
+        yield replace(
+            schedule,
+            start=np.where(held, np.minimum(there, round(usual)), there),
+            gap=np.where(held, room, least),
+        )
