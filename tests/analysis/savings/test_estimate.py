@@ -23,10 +23,10 @@ ALIKE = {
 """Time of the host, on the way there, of the device, on the way back; µs."""
 
 
-def in_turns(host: int, there: int, work: int, back: int) -> Iterator[Row]:
+def in_turns(host: int, there: int, work: int, back: int, number: int = NUMBER) -> Iterator[Row]:
     """Wait for each report, and encode then; times in µs."""
     now = 1_000
-    for _ in range(NUMBER):
+    for _ in range(number):
         commit = now + host
         start, end = commit + there, commit + there + work
         yield now, commit, start, end, end + back
@@ -115,6 +115,12 @@ def test_boundaries_are_worth_their_gaps_or_half_of_them_where_two_become_one() 
 def test_boundaries_of_a_host_that_is_slower_are_worth_nothing() -> None:
     found = savings(queued(host=200, there=50, work=100, gap=60)).boundaries
     assert found.saving == pytest.approx(0, abs=200 * US)
+
+
+def test_of_a_very_long_loop_some_stretches_tell_what_is_won_of_all() -> None:
+    known = savings(in_turns(16, 85, 6, 70, number=6_000))
+    assert known.readings.sample
+    assert known.batch.saving == pytest.approx(6_000 * 0.9 * (85 + 70) * US, rel=0.02)
 
 
 def test_without_reports_there_is_no_schedule() -> None:

@@ -72,7 +72,7 @@ def moments_of(
         times_of(timeline, name)[order] for name in names
     )
     told = completed != NEVER
-    usual = round(float(np.median((completed - ended)[told])))
+    usual = round(float(np.median((completed - ended)[told]))) if told.any() else 0
     ids, thread = _threads(timeline, order)
     free = _free(device, started, ended, rivals)
     boundary = _lost_by(Cause.BETWEEN_BUFFERS, device, started, gaps)
