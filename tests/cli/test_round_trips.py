@@ -54,6 +54,8 @@ def test_round_trips_of_little_work_are_repaired_by_many_launches_behind_one_wai
     tmp_path: Path,
 ) -> None:
     first = First(tmp_path, (2_000, 200, 83, 10, 65), "julia")
+    # No lever wins all of the idle time, which is 698 ms.
+    assert first.finding["saving"] <= 1.05 * 2_000 * 0.9 * 348 * US
     assert first.finding.get("lever") == "round-trips"
     # 359 µs are not the host's: the ways there and back take 148, and 200 pass before a commit.
     assert first.lasts("way_there") == pytest.approx(83, rel=0.02)

@@ -54,7 +54,8 @@ from .result import numbers as numbers
 from .result import reasons as reasons
 from .result import redact_result as redact_result
 from .result import silence as silence
-from .result import worth as worth
+from .result import worth as worth,
+    saving_range as saving_range
 from .rhythm import Beats as Beats
 from .rhythm import beats as beats
 from .rhythm import spikes as spikes

@@ -168,10 +168,10 @@ def worth(finding: Finding) -> str:
     each = finding.saving_per_token
     per_token = f", {duration(each)} per token" if each is not None else ""
     counted = f"; {finding.within} counts that too" if finding.within else ""
-    return f" Could save {_range(finding)}{per_token}{counted}."
+    return f" Could save {saving_range(finding)}{per_token}{counted}."
 
 
-def _range(finding: Finding) -> str:
+def saving_range(finding: Finding) -> str:
     """Say how much could be saved: from the least to the most, or up to what was estimated."""
     facts = {fact.name: fact.value for fact in finding.facts}
     least, most = facts.get("saving_least"), facts.get("saving_most")
