@@ -53,9 +53,9 @@ from .result import load as load
 from .result import numbers as numbers
 from .result import reasons as reasons
 from .result import redact_result as redact_result
+from .result import saving_range as saving_range
 from .result import silence as silence
-from .result import worth as worth,
-    saving_range as saving_range
+from .result import worth as worth
 from .rhythm import Beats as Beats
 from .rhythm import beats as beats
 from .rhythm import spikes as spikes
