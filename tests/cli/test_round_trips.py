@@ -80,6 +80,13 @@ def test_a_long_iteration_that_waits_is_repaired_by_another_one_under_way(tmp_pa
     assert first.finding["saving"] == pytest.approx(300 * 3_148 * US, rel=0.05)
 
 
+def test_a_slow_host_is_not_repaired_by_fewer_round_trips(tmp_path: Path) -> None:
+    """The ways take 148 of 10,158 µs: whatever hides them leaves 10,000."""
+    first = First(tmp_path, (300, 10_000, 83, 10, 65), "render")
+    assert first.finding.get("lever") in {"host-after-wait", "wait-each-iteration"}
+    assert first.finding.get("effects") == []
+
+
 def test_a_slow_wait_is_no_loss_of_a_long_kernel(tmp_path: Path) -> None:
     exports = write_turns(tmp_path / "exports", turns(300, 200, 83, 13_900, 65), "julia")
     run("import", exports, "--output", tmp_path / "run")

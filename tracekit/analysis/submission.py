@@ -102,7 +102,7 @@ def habits_of(
         waits=waits,
         buffers=len(buffers) / held.count if held.count else None,
         host_longer=host_time(held, timeline, loaded) > int(buffers["busy"].sum()),
-        small_work=ways > parties[Party.WORKS] if savings is None else savings.in_batches,
+        small_work=ways > parties[Party.WORKS] if savings is None else savings.is_by_round_trips,
         lost=None if residency is None else residency.lost,
         outgrown=None if room is None else room.outgrown,
         other_stream=other_thread(gaps, cpu_profile, submissions),

@@ -19,11 +19,11 @@ class Habits:
 
     An iteration drains the queue so many times without the host being known to have gone on
     (`waits`), and commits so many `buffers` for each of these. The host may take longer for it
-    than the device (`host_longer`), and the way there and back together longer than the device's
-    work (`small_work`). Memory that is wired in it may be `lost` (see `Wired.lost`), as the target
-    may have `outgrown` what can be held (see `Room.outgrown`). Another thread may work while
-    committed work waits (`other_stream`). What the host does `meanwhile` is a sentence, if it was
-    `sampled`.
+    than the device (`host_longer`), and the ways there and back so much longer than the device's
+    work that a few in flight do not hide them (`small_work`). Memory that is wired in it may be
+    `lost` (see `Wired.lost`), as the target may have `outgrown` what can be held (see
+    `Room.outgrown`). Another thread may work while committed work waits (`other_stream`). What the
+    host does `meanwhile` is a sentence, if it was `sampled`.
     """
 
     waits: float | None = None

@@ -33,13 +33,14 @@ def shallow_queue(
     What it looks for:
         Idle time in which the device had run dry between iterations: on the way back to the host,
         in the host's time, and on the way there, before command buffers for which the host may
-        have waited. It fires when more than `limit` of the window (5 %) could be won by the better
-        of two levers, in a replay of the recording's own schedule. Ten iterations behind one wait
-        save nine tenths of the ways there and back. With two or three in flight an iteration takes
-        the longest of the host's time, the device's, and a half or third of what it takes now;
-        nothing is won where it needs the last one's result. Where iterations are known, waits
-        inside of them are frequent-readback's, and waits in few of them no habit. It is silent
-        where something outside paces the loop. Bubbles counts the same idle time.
+        have waited. It fires when more than `limit` of the window (5 %) could be won, in a replay
+        of the recording's own schedule. With two or three in flight an iteration takes the longest
+        of the host's time, the device's, and a half or third of what it takes now; nothing is won
+        where it needs the last one's result. Where more than three would have to be in flight to
+        hide the ways there and back, ten iterations behind one wait save nine tenths of them. Where
+        iterations are known, waits inside of them are frequent-readback's, and waits in few of them
+        no habit. It is silent where something outside paces the loop. Bubbles counts the same idle
+        time.
 
     Why it matters:
         A command buffer takes time to start, and its report takes time to reach the host. An
@@ -82,7 +83,7 @@ def shallow_queue(
             Fact("period_several", (load - several.saving) / number, "ns"),
             Fact("batch", batch.number),
             Fact("period_batch", (load - batch.saving) / number, "ns"),
-            Fact("hiding", _hiding(parties), "buffers"),
+            Fact("hiding", savings.hiding, "buffers"),
             *best.facts,
             Fact("waits", _waits(gaps)),
         ),
@@ -91,13 +92,6 @@ def shallow_queue(
         saving=best.saving,
         within="bubbles",
     )
-
-
-def _hiding(parties: dict[Party, int]) -> int | None:
-    """Return how many in flight keep the device at work on the ways there and back of one."""
-    works = parties[Party.WORKS]
-    ways = parties[Party.WAY_THERE] + parties[Party.WAY_BACK]
-    return 1 + round(ways / works) if works else None
 
 
 def _waits(gaps: pd.DataFrame) -> bool:

@@ -113,15 +113,29 @@ class Savings:
         return prospect("batch", self._waiting_once, *ways, number=TOGETHER)
 
     @cached_property
-    def round_trips(self) -> Prospect:
-        """The better of the two levers on round trips; the batch needs no independent results."""
-        several, batch = self.in_flight, self.batch
-        return several if several.saving > batch.most else batch
+    def hiding(self) -> int | None:
+        """How many in flight keep the device at work during the ways of one; None without work.
+
+        That is one, and as many as do the device's work in the time of the ways there and back.
+        """
+        whole = replay(self._waiting_once.schedules[0])
+        ways = max(0, whole.length - whole.host - whole.device)
+        return 1 + round(ways / whole.device) if whole.device else None
 
     @property
     def in_batches(self) -> bool:
-        """Whether many iterations behind one wait win more than a few in flight."""
-        return self.round_trips is self.batch
+        """Whether the ways are too long to be hidden by as many in flight as programs keep."""
+        return self.hiding is None or self.hiding > IN_FLIGHT[-1]
+
+    @property
+    def is_by_round_trips(self) -> bool:
+        """Whether a batch is the lever, and wins more than half of the host's work does."""
+        return self.in_batches and self.batch.saving >= self.host.saving
+
+    @property
+    def round_trips(self) -> Prospect:
+        """The lever on round trips: few in flight where they hide the ways, else a batch."""
+        return self.batch if self.in_batches else self.in_flight
 
     @cached_property
     def host(self) -> Prospect:
