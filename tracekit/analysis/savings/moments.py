@@ -16,6 +16,8 @@ from tracekit.analysis.scope import Device
 
 FEWEST = 8
 """Fewer command buffers than this, or boundaries, show no habit."""
+_NONE = np.empty(0, np.int64)
+NO_RIVALS = Rivals(_NONE.astype(np.intp), _NONE, _NONE)
 
 
 def times_of(timeline: pd.DataFrame, name: str) -> Times:
@@ -28,9 +30,9 @@ class Moments:
     """Moments of the command buffers of the loop, in the order of commits; NEVER: not known.
 
     `ids` are those of the threads. `last` is the commit before of the same thread, `free` when the
-    device was through with all that it had started before. `encoding` is when each thread had an
-    encoder open, `upkeep` when pipelines were compiled, or memory was wired for nothing on its way.
-    `rivals` have the times of the trace.
+    device was through with all that it had started before, and `own_free` with the target's.
+    `encoding` is when each thread had an encoder open, `upkeep` when pipelines were compiled, or
+    memory was wired for nothing on its way. `rivals` have the times of the trace.
     """
 
     ids: list[int]
@@ -45,6 +47,7 @@ class Moments:
     busy: Times
     last: Times
     free: Times
+    own_free: Times
     encoding: list[IntervalSet]
     upkeep: IntervalSet
     boundary: Times
@@ -90,6 +93,7 @@ def moments_of(
         busy=busy,
         last=pd.Series(committed).groupby(thread).shift(fill_value=NEVER).to_numpy(),
         free=free,
+        own_free=_free(device, started, ended, NO_RIVALS),
         encoding=[_encoding(encoders, each) for each in ids],
         upkeep=upkeep,
         boundary=boundary,

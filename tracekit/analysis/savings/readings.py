@@ -259,6 +259,8 @@ def _by_gaps(moments: Moments, schedule: Schedule) -> Iterator[Schedule]:
         gaps = [0, round(float(np.quantile(behind, _LEAST)))]
     else:
         gaps = [0, FOREVER]
+    there = _until_ready(moments, there, usual)
+    queued &= there == schedule.start
     for gap in gaps:
         least = np.minimum(gap, np.minimum(there, room))
         held = queued | (~moments.dry & (there > usual) & (room <= _HELD * gap))
@@ -267,3 +269,17 @@ def _by_gaps(moments: Moments, schedule: Schedule) -> Iterator[Schedule]:
             start=np.where(held, np.minimum(there, round(usual)), there),
             gap=np.where(held, room, least),
         )
+
+
+def _until_ready(moments: Moments, there: Times, usual: float) -> Times:
+    """Return the ways there without work of other processes that ran at the end of them.
+
+    So it is where the device was idle before that work, though the command buffer had been
+    committed for longer than a start takes: it was not ready then.
+    """
+    rivals = IntervalSet.of(moments.rivals.start, moments.rivals.start + moments.rivals.length)
+    run = rivals.interval_start(moments.free - 1)
+    run = np.where((run == NEVER) | (run < moments.committed), moments.started, run)
+    expected = np.maximum(moments.committed + round(usual), moments.own_free)
+    idle = run - expected - rivals.within(np.minimum(expected, run), run)
+    return np.where(idle > usual, run - moments.committed, there)
