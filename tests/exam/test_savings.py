@@ -97,13 +97,29 @@ class Pulled:
         return f"{sorted(self.made.beside)}, {self.made.recorded}: {said} for {self.true:.3f}"
 
 
+def keep_as_stated(stated: Prospect) -> levers.Change:
+    """Keep as many in flight as the finding says."""
+    return levers.in_flight(stated.number - 1)
+
+
 Pull = Callable[[str, int], Pulled | None]
 
 
+def unchanged(_: Prospect) -> levers.Change:
+    """Let threads do what they did."""
+    return list
+
+
 def pulled(
-    made: Program, lever: str, change: levers.Change = list, **more: object
+    made: Program,
+    lever: str,
+    change: Callable[[Prospect], levers.Change] = unchanged,
+    **more: object,
 ) -> Pulled | None:
-    """Compare what is stated with a program that ran again; None where nothing is known."""
+    """Compare what is stated with a program that ran again; None where nothing is known.
+
+    `change` is what the stated lever makes of the threads; beside it are tables, and the pace.
+    """
     tables: dict[str, Any] = dict(made.tables)
     tables |= {name: frame for name, frame in more.items() if isinstance(frame, pd.DataFrame)}
     pace = {name: time for name, time in more.items() if isinstance(time, int)}
@@ -113,27 +129,25 @@ def pulled(
         return None
     stated = getattr(savings, lever)
     readings = savings.readings
-    true = levers.share_won(made, change, **pace)
+    true = levers.share_won(made, change(stated), **pace)
     return Pulled(made, stated, readings.load, readings.decided, true)
 
 
 def in_flight(kind: str, seed: int) -> Pulled | None:
-    made = program(kind, seed)
-    found = pulled(made, "in_flight")
-    more = found.stated.number - 1 if found else 0
-    return pulled(made, "in_flight", levers.in_flight(more))
+    return pulled(program(kind, seed), "in_flight", keep_as_stated)
 
 
 def batch(kind: str, seed: int) -> Pulled | None:
     made = program(kind, seed)
-    return pulled(made, "batch", levers.batch(10 * buffers_of_a_wait(made.logs[0])))
+    buffers = buffers_of_a_wait(made.logs[0])
+    return pulled(made, "batch", lambda stated: levers.batch(stated.number * buffers))
 
 
 def one_wait(kind: str, seed: int) -> Pulled | None:
     made = program(kind, seed)
     waits = SEVERAL.get(kind) or waits_of_an_iteration(made.logs[0])
     marks = marked(made, waits)
-    return pulled(made, "one_wait", levers.one_wait(waits), signpost_intervals=marks)
+    return pulled(made, "one_wait", lambda _: levers.one_wait(waits), signpost_intervals=marks)
 
 
 def boundaries(kind: str, seed: int) -> Pulled | None:
@@ -143,7 +157,7 @@ def boundaries(kind: str, seed: int) -> Pulled | None:
 
 def encoders(kind: str, seed: int) -> Pulled | None:
     rest = int(np.random.default_rng(seed).integers(10, 100))
-    return pulled(program(kind, seed, rest=rest * US), "encoders", levers.without_pauses)
+    return pulled(program(kind, seed, rest=rest * US), "encoders", lambda _: levers.without_pauses)
 
 
 def late_starts(kind: str, seed: int) -> Pulled | None:
@@ -152,7 +166,7 @@ def late_starts(kind: str, seed: int) -> Pulled | None:
 
 
 def host(kind: str, seed: int) -> Pulled | None:
-    return pulled(program(kind, seed), "host", levers.host(0.5))
+    return pulled(program(kind, seed), "host", lambda _: levers.host(0.5))
 
 
 CASES: dict[Pull, tuple[str, ...]] = {

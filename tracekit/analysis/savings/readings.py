@@ -15,15 +15,15 @@ from tracekit.analysis.idle.work import Surroundings, covered
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times
 from tracekit.analysis.iterations import QUIET, Loop
-from tracekit.analysis.savings.moments import (
+from tracekit.analysis.savings.schedule import Readings, Rivals, Schedule
+from tracekit.analysis.savings.timings import (
     FEWEST,
-    Moments,
-    moments_of,
+    Timings,
     rivals_of,
     times_of,
+    timings_of,
     upkeep_of,
 )
-from tracekit.analysis.savings.schedule import Readings, Rivals, Schedule
 from tracekit.analysis.scope import Device
 
 _STRETCHES, _EACH = 4, 512  # command buffers that are replayed where there are very many
@@ -65,14 +65,14 @@ def schedules_of(
         rows, load = _sampled(timeline, rows, load)
     timeline = timeline.iloc[rows]
     upkeep = upkeep_of(timeline, around)
-    moments = moments_of(timeline, gaps, iterations, encoders, upkeep, rivals_of(device, loop))
+    timings = timings_of(timeline, gaps, iterations, encoders, upkeep, rivals_of(device, loop))
     schedules = [
         reading
         for way in ways
         for schedule in _by_samples(
-            moments, _schedule(moments, _awaited(timeline, way[rows]), load), cpu_profile
+            timings, _schedule(timings, _awaited(timeline, way[rows]), load), cpu_profile
         )
-        for reading in _by_gaps(moments, schedule)
+        for reading in _by_gaps(timings, schedule)
     ]
     spun = len({schedule.before.tobytes() for schedule in schedules}) > len(ways)
     return Readings(tuple(schedules), loaded_time(loaded), known and not spun, sample)
@@ -163,81 +163,81 @@ def _likeliest(thread: Thread, way: Waits) -> Places:
     return found
 
 
-def _schedule(moments: Moments, awaits: Places, load: IntervalSet) -> Schedule:
+def _schedule(timings: Timings, awaits: Places, load: IntervalSet) -> Schedule:
     """Read the schedule, with nothing of the gaps yet."""
-    report = np.where(awaits >= 0, moments.completed[awaits], NEVER)
-    valid = (moments.last != NEVER) & (report <= moments.committed)
+    report = np.where(awaits >= 0, timings.completed[awaits], NEVER)
+    valid = (timings.last != NEVER) & (report <= timings.committed)
     awaits = np.where(valid, awaits, -1)
     waited = awaits >= 0
-    last = np.where(moments.last == NEVER, moments.committed[0], moments.last)
+    last = np.where(timings.last == NEVER, timings.committed[0], timings.last)
     since = np.where(waited, np.maximum(last, report), last)
-    host = load.within(since, np.maximum(since, moments.committed))
-    wake = np.where(moments.begun == NEVER, host, np.clip(moments.begun - since, 0, host))
-    length = moments.ended - moments.started
-    work = np.minimum(moments.busy, length)
+    host = load.within(since, np.maximum(since, timings.committed))
+    wake = np.where(timings.begun == NEVER, host, np.clip(timings.begun - since, 0, host))
+    length = timings.ended - timings.started
+    work = np.minimum(timings.busy, length)
     return Schedule(
-        thread=moments.thread,
-        device=moments.device,
-        iteration=moments.iteration,
-        commit=load.within(np.full(host.size, moments.committed[0]), moments.committed),
+        thread=timings.thread,
+        device=timings.device,
+        iteration=timings.iteration,
+        commit=load.within(np.full(host.size, timings.committed[0]), timings.committed),
         awaits=awaits,
-        before=np.where(waited, _before(moments, last, since), 0),
+        before=np.where(waited, _before(timings, last, since), 0),
         host=host,
         wake=wake,
         fixed=np.where(
-            host >= QUIET, host, np.minimum(moments.upkeep.within(since, moments.committed), host)
+            host >= QUIET, host, np.minimum(timings.upkeep.within(since, timings.committed), host)
         ),
-        start=moments.started - moments.committed,
+        start=timings.started - timings.committed,
         gap=np.full(host.size, NEVER),
         work=work,
         inner=length - work,
-        back=moments.completed - moments.ended,
-        boundary=moments.boundary,
-        late=moments.late,
-        rivals=_under_load(moments, load),
+        back=timings.completed - timings.ended,
+        boundary=timings.boundary,
+        late=timings.late,
+        rivals=_under_load(timings, load),
     )
 
 
-def _under_load(moments: Moments, load: IntervalSet) -> Rivals:
+def _under_load(timings: Timings, load: IntervalSet) -> Rivals:
     """Return the rivals by the schedule's own time, without those in pauses."""
-    rivals = moments.rivals
-    inside = load.contains(rivals.start) & (rivals.start >= moments.committed[0])
+    rivals = timings.rivals
+    inside = load.contains(rivals.start) & (rivals.start >= timings.committed[0])
     starts = rivals.start[inside]
-    since = load.within(np.full(starts.size, moments.committed[0]), starts)
+    since = load.within(np.full(starts.size, timings.committed[0]), starts)
     return Rivals(rivals.device[inside], since, rivals.length[inside])
 
 
-def _before(moments: Moments, last: Times, report: Times) -> Times:
+def _before(timings: Timings, last: Times, report: Times) -> Times:
     """Return how long the host was seen to encode between its last commit and a report."""
-    opened = np.where(moments.begun == NEVER, report, np.maximum(moments.begun, last))
+    opened = np.where(timings.begun == NEVER, report, np.maximum(timings.begun, last))
     seen = np.maximum(report - opened, 0)
-    for number, encoding in enumerate(moments.encoding):
+    for number, encoding in enumerate(timings.encoding):
         if encoding.starts.size:
-            rows = moments.thread == number
+            rows = timings.thread == number
             seen[rows] = encoding.within(last[rows], np.maximum(last, report)[rows])
     return seen
 
 
 def _by_samples(
-    moments: Moments, schedule: Schedule, samples: pd.DataFrame | None
+    timings: Timings, schedule: Schedule, samples: pd.DataFrame | None
 ) -> Iterator[Schedule]:
     """Yield the readings of what threads did that were sampled at work before a report came."""
     before = schedule.before.copy()
     waited = schedule.awaits >= 0
-    report = np.where(waited, moments.completed[schedule.awaits], NEVER)
-    for number, thread in enumerate(moments.ids):
+    report = np.where(waited, timings.completed[schedule.awaits], NEVER)
+    for number, thread in enumerate(timings.ids):
         rows = waited & (schedule.thread == number)
-        span = IntervalSet.of(moments.last[rows], report[rows])
+        span = IntervalSet.of(timings.last[rows], report[rows])
         lower, upper = sampled_share(span, samples, np.array([thread]))
         if lower > WORKS:
-            seen = (lower + upper) / 2 * (report - moments.last)[rows]
+            seen = (lower + upper) / 2 * (report - timings.last)[rows]
             before[rows] = np.maximum(before[rows], seen.astype(np.int64))
     if (before > schedule.before).any():
         yield replace(schedule, before=before)
     yield schedule
 
 
-def _by_gaps(moments: Moments, schedule: Schedule) -> Iterator[Schedule]:
+def _by_gaps(timings: Timings, schedule: Schedule) -> Iterator[Schedule]:
     """Yield the readings of what a device needs between command buffers that are there in time.
 
     Of those that were committed longer before the device was through than a start takes, it is all
@@ -245,25 +245,25 @@ def _by_gaps(moments: Moments, schedule: Schedule) -> Iterator[Schedule]:
     quartile of what passed before others, or a whole start.
     """
     there = schedule.start
-    dry = there[moments.dry & (moments.free != NEVER)]
+    dry = there[timings.dry & (timings.free != NEVER)]
     if dry.size < FEWEST:
         dry = np.minimum(there.min(), LATE)
     usual, longest = np.quantile(dry, _STARTS)
     longest = min(longest, _TWICE * usual)
-    queued = ~moments.dry & (moments.free - moments.committed >= longest)
-    room = moments.started - np.where(moments.free == NEVER, moments.committed, moments.free)
-    behind = room[~moments.dry]
+    queued = ~timings.dry & (timings.free - timings.committed >= longest)
+    room = timings.started - np.where(timings.free == NEVER, timings.committed, timings.free)
+    behind = room[~timings.dry]
     if np.count_nonzero(queued) >= FEWEST:
         gaps = [round(float(np.median(room[queued])))]
     elif behind.size >= FEWEST:
         gaps = [0, round(float(np.quantile(behind, _LEAST)))]
     else:
         gaps = [0, FOREVER]
-    there = _until_ready(moments, there, usual)
+    there = _until_ready(timings, there, usual)
     queued &= there == schedule.start
     for gap in gaps:
         least = np.minimum(gap, np.minimum(there, room))
-        held = queued | (~moments.dry & (there > usual) & (room <= _HELD * gap))
+        held = queued | (~timings.dry & (there > usual) & (room <= _HELD * gap))
         yield replace(
             schedule,
             start=np.where(held, np.minimum(there, round(usual)), there),
@@ -271,15 +271,15 @@ def _by_gaps(moments: Moments, schedule: Schedule) -> Iterator[Schedule]:
         )
 
 
-def _until_ready(moments: Moments, there: Times, usual: float) -> Times:
+def _until_ready(timings: Timings, there: Times, usual: float) -> Times:
     """Return the ways there without work of other processes that ran at the end of them.
 
     So it is where the device was idle before that work, though the command buffer had been
     committed for longer than a start takes: it was not ready then.
     """
-    rivals = IntervalSet.of(moments.rivals.start, moments.rivals.start + moments.rivals.length)
-    run = rivals.interval_start(moments.free - 1)
-    run = np.where((run == NEVER) | (run < moments.committed), moments.started, run)
-    expected = np.maximum(moments.committed + round(usual), moments.own_free)
+    rivals = IntervalSet.of(timings.rivals.start, timings.rivals.start + timings.rivals.length)
+    run = rivals.interval_start(timings.free - 1)
+    run = np.where((run == NEVER) | (run < timings.committed), timings.started, run)
+    expected = np.maximum(timings.committed + round(usual), timings.own_free)
     idle = run - expected - rivals.within(np.minimum(expected, run), run)
-    return np.where(idle > usual, run - moments.committed, there)
+    return np.where(idle > usual, run - timings.committed, there)

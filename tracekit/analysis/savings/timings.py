@@ -1,4 +1,4 @@
-"""The moments of the command buffers of a loop, as they were recorded."""
+"""The timings of the command buffers of a loop, as they were recorded."""
 
 from dataclasses import dataclass
 
@@ -26,8 +26,8 @@ def times_of(timeline: pd.DataFrame, name: str) -> Times:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
-    """Moments of the command buffers of the loop, in the order of commits; NEVER: not known.
+class Timings:
+    """Timings of the command buffers of the loop, in the order of commits; NEVER: not known.
 
     `ids` are those of the threads. `last` is the commit before of the same thread, `free` when the
     device was through with all that it had started before, and `own_free` with the target's.
@@ -60,15 +60,15 @@ class Moments:
         return self.committed >= self.free
 
 
-def moments_of(
+def timings_of(
     timeline: pd.DataFrame,
     gaps: pd.DataFrame,
     iterations: pd.DataFrame | None,
     encoders: pd.DataFrame | None,
     upkeep: IntervalSet,
     rivals: Rivals,
-) -> Moments:
-    """Return the moments of the rows of the table `timeline`, in the order of commits."""
+) -> Timings:
+    """Return the timings of the rows of the table `timeline`, in the order of commits."""
     order = np.argsort(times_of(timeline, "committed"), kind="stable")
     names = ("begun", "committed", "started", "ended", "completed", "busy", "device")
     begun, committed, started, ended, completed, busy, device = (
@@ -80,7 +80,7 @@ def moments_of(
     free = _free(device, started, ended, rivals)
     boundary = _lost_by(Cause.BETWEEN_BUFFERS, device, started, gaps)
     late = _lost_by(Cause.LATE_START, device, started, gaps)
-    return Moments(
+    return Timings(
         ids=ids,
         thread=thread,
         device=device,
