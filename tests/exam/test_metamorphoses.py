@@ -218,7 +218,7 @@ def test_one_row_that_cannot_be_is_named_and_changes_no_share(
         random = np.random.default_rng(seed)
         sound, odd = given(**tables), given(**DAMAGE[damage](tables, random))
         assert sum(breach.rows for breach in odd["impossible"]) == 1, seed
-        assert sound["impossible"] == ()
+        assert sound["impossible"] == (), seed
         slack = max(0.005, 4 / len(sound["timeline"])) * sound["loop"].length
         assert odd["loop"] == sound["loop"], seed
         gained = {party: time - sound["parties"][party] for party, time in odd["parties"].items()}
