@@ -25,6 +25,7 @@ Copies of one size differ by a few percent, and those of twice the size take nea
 _APART = 1.25  # ratio of two neighbours among ordered lengths, from which they are two groups
 _LEAST = 0.01  # of the pieces of a channel and kernel, that a group of its own has at least
 _ENDS = (0.1, 0.9)
+_READ = ("start", "duration", "channel", "device", "bytes")
 _GROUPED = ("channel", "kernel", "pieces", "time", "length", "each", "place")
 
 
@@ -126,7 +127,9 @@ def is_alike(lengths: Times) -> bool:
 def _of_loop(gpu: Device, loop: Window) -> tuple[pd.DataFrame, NDArray[np.intp], list[str]]:
     """Return the target's work that overlaps the loop, the channel of each row, and their names."""
     starts, ends = gpu.spans
-    work = gpu.own[(ends > loop.start) & (starts < loop.end)]
+    inside = (ends > loop.start) & (starts < loop.end)
+    work = gpu.own[[name for name in _READ if name in gpu.own]]
+    work = work if inside.all() else work[inside]
     return work, *_codes(work, "channel", "not stated")
 
 

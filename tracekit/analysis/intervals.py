@@ -199,11 +199,15 @@ class IntervalSet:
 
     def contains(self, moments: Times) -> NDArray[np.bool_]:
         """Return for each moment whether an interval contains it."""
+        if not self.starts.size:
+            return np.zeros(moments.shape, bool)
         return self._latest(self.ends, moments) > moments
 
     def interval_start(self, moments: Times) -> Times:
         """Return for each moment the start of the interval that contains it, or NEVER."""
-        return np.where(self.contains(moments), self._latest(self.starts, moments), NEVER)
+        begun = self._begun(moments)
+        starts, ends = (np.append(NEVER, times)[begun] for times in (self.starts, self.ends))
+        return np.where(ends > moments, starts, NEVER)
 
     def next_start(self, moments: Times) -> Times:
         """Return for each moment when the next interval begins; FOREVER where none does."""
@@ -223,9 +227,19 @@ class IntervalSet:
         return np.concatenate((np.array([NEVER]), times))[self._begun(moments)]
 
     def _begun(self, moments: Times) -> NDArray[np.intp]:
+        """Return for each moment how many intervals have begun by then.
+
+        Where few intervals meet many ordered moments, it is quicker to look the intervals up among
+        the moments, and to count.
+        """
+        few = self.starts.size < moments.size / _MANY_MOMENTS
+        if few and bool((moments[1:] >= moments[:-1]).all()):
+            first = np.searchsorted(moments, self.starts, side="left")
+            return np.cumsum(np.bincount(first, minlength=moments.size + 1))[: moments.size]
         return np.searchsorted(self.starts, moments, side="right")
 
 
+_MANY_MOMENTS = 4
 Integers = NDArray[np.int64]
 _BITS = 63
 
