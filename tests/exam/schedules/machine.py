@@ -132,7 +132,8 @@ class State:
 class Pace:
     """How long things take that no program decides, and by how much that varies.
 
-    One start in `late_every` is held up for `late` more, by nothing that is recorded.
+    One start in `late_every`, but for the first, is held up for `late` more, by nothing that is
+    recorded.
     """
 
     start: int = 70_000
@@ -274,7 +275,8 @@ class Machine:
             took = self.around(self.pace.driver)
             self.drivers.append((now + 1_000 + spent, now + 1_000 + spent + took))
             spent += took
-        if self.pace.late and self.random.random() < 1 / self.pace.late_every:
+        begun = len(self.buffers) > 1
+        if self.pace.late and begun and self.random.random() < 1 / self.pace.late_every:
             spent += self.around(self.pace.late)
         return spent
 

@@ -140,7 +140,7 @@ class Savings:
     @cached_property
     def host(self) -> Prospect:
         """Halve the host's work, or leave none of it, which is the most."""
-        ways = [partial(scale_host, share=_HALF, wake=wake) for wake in (True, False)]
+        ways = [partial(scale_host, share=_HALF, wake=wake) for wake in (False, True)]
         none = prospect("host", self.readings, partial(scale_host, share=0.0))
         return replace(prospect("host", self.readings, *ways), most=none.most)
 

@@ -15,7 +15,7 @@ from tracekit.analysis.idle.work import Surroundings, covered
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times
 from tracekit.analysis.iterations import QUIET, Loop
-from tracekit.analysis.savings.schedule import Readings, Rivals, Schedule
+from tracekit.analysis.savings.schedule import Flags, Readings, Rivals, Schedule
 from tracekit.analysis.savings.timings import (
     FEWEST,
     Timings,
@@ -242,14 +242,15 @@ def _by_gaps(timings: Timings, schedule: Schedule) -> Iterator[Schedule]:
 
     Of those that were committed longer before the device was through than a start takes, it is all
     that passed. The others have their usual gap; where hardly any were, nothing, or the lower
-    quartile of what passed before others, or a whole start.
+    quartile of what passed before others, or a whole start. What starts late is late by all that
+    its start takes beyond a usual one, other processes' work in that time included.
     """
     there = schedule.start
     dry = there[timings.dry & (timings.free != NEVER)]
-    if dry.size < FEWEST:
-        dry = np.minimum(there.min(), LATE)
-    usual, longest = np.quantile(dry, _STARTS)
-    longest = min(longest, _TWICE * usual)
+    usual, longest = min(int(there.min()), LATE), LATE
+    if dry.size >= FEWEST:
+        usual, longest = np.quantile(dry, _STARTS)
+        longest = min(longest, _TWICE * usual)
     queued = ~timings.dry & (timings.free - timings.committed >= longest)
     room = timings.started - np.where(timings.free == NEVER, timings.committed, timings.free)
     behind = room[~timings.dry]
@@ -259,27 +260,33 @@ def _by_gaps(timings: Timings, schedule: Schedule) -> Iterator[Schedule]:
         gaps = [0, round(float(np.quantile(behind, _LEAST)))]
     else:
         gaps = [0, FOREVER]
-    there = _until_ready(timings, there, usual)
-    queued &= there == schedule.start
+    rivals = IntervalSet.of(timings.rivals.start, timings.rivals.start + timings.rivals.length)
+    ready, unready = _until_ready(timings, rivals, usual)
+    there = np.where(unready, ready - timings.committed, there)
+    busy = ~timings.dry & ~unready
+    queued &= busy
+    meanwhile = schedule.late + rivals.within(timings.committed, timings.started)
+    late = np.minimum(meanwhile, np.maximum(there - round(usual), 0))
     for gap in gaps:
         least = np.minimum(gap, np.minimum(there, room))
-        held = queued | (~timings.dry & (there > usual) & (room <= _HELD * gap))
+        held = queued | (busy & (there > usual) & (room <= _HELD * gap))
         yield replace(
             schedule,
             start=np.where(held, np.minimum(there, round(usual)), there),
             gap=np.where(held, room, least),
+            late=np.where(held | (schedule.late == 0), schedule.late, late),
         )
 
 
-def _until_ready(timings: Timings, there: Times, usual: float) -> Times:
-    """Return the ways there without work of other processes that ran at the end of them.
+def _until_ready(timings: Timings, rivals: IntervalSet, usual: float) -> tuple[Times, Flags]:
+    """Return when each was ready, and whether it was not while others' work ran before it.
 
-    So it is where the device was idle before that work, though the command buffer had been
-    committed for longer than a start takes: it was not ready then.
+    So it is where the device was idle for longer than a start takes, though the command buffer had
+    been committed. Others' work at the end of that, right before it, only kept it waiting.
     """
-    rivals = IntervalSet.of(timings.rivals.start, timings.rivals.start + timings.rivals.length)
     run = rivals.interval_start(timings.free - 1)
-    run = np.where((run == NEVER) | (run < timings.committed), timings.started, run)
+    apart = (run < timings.committed) | (timings.started - usual > timings.free)
+    ready = np.where(apart, timings.started, run)
     expected = np.maximum(timings.committed + round(usual), timings.own_free)
-    idle = run - expected - rivals.within(np.minimum(expected, run), run)
-    return np.where(idle > usual, run - timings.committed, there)
+    idle = ready - expected - rivals.within(np.minimum(expected, ready), ready)
+    return ready, (idle > usual) & (timings.free > timings.own_free)
