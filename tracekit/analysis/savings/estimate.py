@@ -130,7 +130,7 @@ class Savings:
     @property
     def is_by_round_trips(self) -> bool:
         """Whether a batch is the lever, and wins more than half of the host's work does."""
-        return self.in_batches and self.batch.saving >= self.host.saving
+        return self.in_batches and self.batch.saving >= _HALF * self.host.most
 
     @property
     def round_trips(self) -> Prospect:
