@@ -71,8 +71,8 @@ def again(program: Program, change: Change = list, **pace: int) -> Machine:
 
 
 def busy_span(machine: Machine) -> int:
-    """Return how long a machine ran from its first work on, while somebody asked for it; ns."""
-    begin = min(buffer.started for buffer in machine.buffers)
+    """Return how long a machine ran in which somebody asked for work; ns."""
+    begin = min(states[0].start for states in machine.states if states)
     end = max(buffer.reported for buffer in machine.buffers)
     pauses = sum(
         max(0, min(state.end, end) - state.start)

@@ -247,10 +247,10 @@ def _by_gaps(timings: Timings, schedule: Schedule) -> Iterator[Schedule]:
     """
     there = schedule.start
     dry = there[timings.dry & (timings.free != NEVER)]
-    usual, longest = min(int(there.min()), LATE), LATE
+    usual, longest = min(int(there.min()), LATE), FOREVER
     if dry.size >= FEWEST:
         usual, longest = np.quantile(dry, _STARTS)
-        longest = min(longest, _TWICE * usual)
+    longest = min(longest, _TWICE * usual)
     queued = ~timings.dry & (timings.free - timings.committed >= longest)
     room = timings.started - np.where(timings.free == NEVER, timings.committed, timings.free)
     behind = room[~timings.dry]
