@@ -151,7 +151,7 @@ def one_wait(kind: str, seed: int) -> Pulled | None:
 
 
 def boundaries(kind: str, seed: int) -> Pulled | None:
-    gap = int(np.random.default_rng(seed).integers(20, 200))
+    gap = int(np.random.default_rng(seed).integers(20, 70))  # what takes over 100 µs is late
     return pulled(program(kind, seed, switch=gap * US), "boundaries", switch=1)
 
 
