@@ -1,0 +1,131 @@
+"""How a number goes over the iterations of a loop: its slope, and how well that is known.
+
+The slope is that of Theil and Sen, the median of the slopes of all pairs, which a few odd
+iterations do not move. Its interval is Sen's (1968): the slopes whose ranks are as far from the
+middle as Kendall's S may be by chance. Where what is left beside the line hangs together from one
+iteration to the next, there are fewer independent ones than iterations, and the interval is wider
+by √((1 + r) / (1 - r)), with r the correlation of neighbours (Bayley and Hammersley 1946).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FEWEST = 8
+"""Fewer values than this have no trend."""
+_MOST = 400  # values of which all pairs are taken; of more, medians of as many equal groups
+_SURE = 1.96  # standard errors on both sides of a 95 % interval
+_LARGEST = 0.99  # correlation of neighbours, beyond which nothing can be known
+_HALF = 0.5
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TrendLine:
+    """A line through numbers, in their unit, and per place.
+
+    `slope` lies between `lower` and `upper` with 95 %; `first` and `last` are the line's values at
+    the first and the last place. `halves` are the slopes of the first and the second half alone.
+    """
+
+    number: int
+    slope: float
+    lower: float
+    upper: float
+    first: float
+    last: float
+    halves: tuple[float, float]
+
+    @property
+    def rise(self) -> float:
+        """By how much the line rises from its first place to its last."""
+        return self.last - self.first
+
+    @property
+    def share(self) -> float:
+        """The rise, as a share of the first value."""
+        return self.rise / self.first if self.first > 0 else 0.0
+
+    @property
+    def least_share(self) -> float:
+        """The rise that there is at least, by the lower bound, as a share of the first value."""
+        if not self.slope or self.first <= 0:
+            return 0.0
+        return self.share * self.lower / self.slope
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether either half has half of the slope or more: it goes on, and did from the start.
+
+        One jump has next to none in one of its halves; neither has what levels off.
+        """
+        return all(half * self.slope > 0 and half / self.slope >= _HALF for half in self.halves)
+
+    def at(self, place: float) -> float:
+        """Return where the line leads: its value at a place, counted from the first one."""
+        return self.first + self.slope * place
+
+
+def fit_trend(values: ArrayLike) -> TrendLine | None:
+    """Return the line through numbers in a row; NaN is not known, and `FEWEST` have to be.
+
+    None where fewer are.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    places = np.flatnonzero(np.isfinite(numbers)).astype(np.float64)
+    numbers = numbers[np.isfinite(numbers)]
+    if numbers.size < FEWEST:
+        return None
+    x, y = _grouped(places, numbers)
+    slopes = _slopes(x, y)
+    slope = float(np.median(slopes))
+    level = float(np.median(y - slope * x))
+    lower, upper = _interval(slopes, y, y - slope * x)
+    middle = x.size // 2
+    early = float(np.median(_slopes(x[:middle], y[:middle])))
+    late = float(np.median(_slopes(x[middle:], y[middle:])))
+    return TrendLine(
+        number=int(places.size),
+        slope=slope,
+        lower=lower,
+        upper=upper,
+        first=level + slope * float(places[0]),
+        last=level + slope * float(places[-1]),
+        halves=(early, late),
+    )
+
+
+def _grouped(places: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the values, or where there are very many the medians of equal groups of them."""
+    size = -(-numbers.size // _MOST)
+    if size == 1:
+        return places, numbers
+    whole = numbers.size // size * size
+    x, y = (np.median(each[:whole].reshape(-1, size), axis=1) for each in (places, numbers))
+    return x, y
+
+
+def _slopes(x: Numbers, y: Numbers) -> Numbers:
+    """Return the slopes of all pairs, in order."""
+    one, other = np.triu_indices(x.size, 1)
+    return np.sort((y[other] - y[one]) / (x[other] - x[one]))
+
+
+def _interval(slopes: Numbers, y: Numbers, rest: Numbers) -> tuple[float, float]:
+    """Return the 95 % interval of the median slope; nothing is known where it has no end."""
+    number = y.size
+    ties = np.unique(y, return_counts=True)[1].astype(np.float64)
+    variance = number * (number - 1) * (2 * number + 5)
+    variance -= float((ties * (ties - 1) * (2 * ties + 5)).sum())
+    beside = rest - np.median(rest)
+    squares = float((beside**2).sum())
+    together = float((beside[1:] * beside[:-1]).sum()) / squares if squares else 0.0
+    together = min(max(together, 0.0), _LARGEST)
+    reach = _SURE * np.sqrt(max(0.0, variance) / 18 * (1 + together) / (1 - together))
+    low = int(np.floor((slopes.size - reach) / 2))
+    high = int(np.ceil((slopes.size + reach) / 2))
+    lower = float(slopes[low]) if low >= 0 else -np.inf
+    upper = float(slopes[high]) if high < slopes.size else np.inf
+    return lower, upper
