@@ -146,9 +146,11 @@ def test_how_many_each_cause_explains_is_said() -> None:
     why = explained(10, 20, **compiled)
     assert why.causes == (COMPILED, "")
     assert why.compiled.tolist() == [18 * MS, 0]
-    assert why.sentence == f"What explains them: {COMPILED} (1); 1 stays unexplained."
-    assert explained(10, **compiled).sentence == f"What explains it: {COMPILED}."
-    assert explained(10).sentence == "Nothing that was recorded explains them."
+    assert (why.listed, why.unexplained) == (f"{COMPILED} (1)", 1)
+    alone = explained(10, **compiled)
+    assert (alone.listed, alone.unexplained, alone.mechanism) == (COMPILED, 0, "compile-in-loop")
+    none = explained(10)
+    assert (none.listed, none.unexplained, none.mechanism) == ("", 1, "spikes-unexplained")
 
 
 def test_the_device_is_named_last_and_its_idle_time_is_counted_by_bubbles_too() -> None:

@@ -21,6 +21,7 @@ import pandas as pd
 
 from tracekit.analysis.channels import channels_table, work_groups_table
 from tracekit.analysis.counters import counter_means, counter_samples, pressure
+from tracekit.analysis.growth import growth_of
 from tracekit.analysis.handover import handover_of
 from tracekit.analysis.idle.gaps import (
     by_cause,
@@ -33,7 +34,12 @@ from tracekit.analysis.idle.gaps import (
 from tracekit.analysis.idle.samples import meanwhile_table
 from tracekit.analysis.idle.work import surroundings, timeline_table, work_of
 from tracekit.analysis.inject import Unavailable, asked_tables, inject
-from tracekit.analysis.iterations import iterations_table, loop_of, pauses_table
+from tracekit.analysis.iterations import (
+    iterations_table,
+    loop_of,
+    pauses_table,
+    structure_of,
+)
 from tracekit.analysis.lifetime import lifetime_of
 from tracekit.analysis.memory import request_rises, room_of
 from tracekit.analysis.metrics.roofline import roof_of
@@ -181,6 +187,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "life": work_of,
     "around": surroundings,
     "timeline": timeline_table,
+    "structure": structure_of,
     "iterations": iterations_table,
     "pauses": pauses_table,
     "loop": loop_of,
@@ -198,6 +205,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "meanwhile": meanwhile_table,
     "schedules": schedules_of,
     "savings": savings_of,
+    "growth": growth_of,
     "residency": wired,
     "request_rises": request_rises,
     "room": room_of,

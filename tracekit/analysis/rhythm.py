@@ -14,6 +14,7 @@ from tracekit.analysis.intervals import IntervalSet, Times, union
 from tracekit.analysis.intervals import gaps as gaps_between
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import quiet_limit
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.scope import of_a_server, reference_work, steady_steps
 from tracekit.analysis.upkeep import wirings
 from tracekit.workload import COMPILE, IDLE, REFERENCE
@@ -28,6 +29,7 @@ LEAST_EXCESS = 0.5
 
 _SIGMA = 1.4826  # of a normal distribution, in medians of absolute deviations
 _NEIGHBOURS = 31
+_OTHER = 0.25  # of the usual number of intervals
 _LEAST_SPREAD = 0.01  # of a typical step: no clock and no scheduler is steadier
 
 
@@ -37,12 +39,16 @@ class Beats:
 
     A beat ends where the next step starts, or the reference work that precedes it. A step that
     none follows has no beat: in a loop that submits ahead the last one waits for all that is in
-    flight.
+    flight. Of iterations that no workload marks, a beat is the time from the device's end of one to
+    its end of the next: a host that runs ahead submits by its own rhythm, which nobody waits for.
+    `work` is the device time of each (ns), and `pieces` of how many intervals; NaN where not known.
     """
 
     variant: str
     starts: Times
     ends: Times
+    work: NDArray[np.float64]
+    pieces: NDArray[np.float64]
 
     @property
     def times(self) -> Times:
@@ -57,14 +63,59 @@ class Beats:
         normal noise (by 1.4826 / √2), over the median beat. A slow drift, such as that of a
         growing context, adds nothing, and neither do single outliers.
         """
-        typical = float(np.median(self.times))
-        apart = float(np.median(np.abs(np.diff(self.times))))
-        return _SIGMA * apart / np.sqrt(2) / typical
+        return _vary(self.times, self.times)
+
+    @property
+    def variation_of_rest(self) -> float:
+        """How much the time beside device work differs, over the median beat."""
+        return _vary(self.rest, self.times)
+
+    @property
+    def variation_of_work(self) -> float:
+        """How much the device work differs, over its median; 0 where it is not known."""
+        return _vary(self.work, self.work) if self.has_work else 0.0
+
+    @property
+    def is_other_work(self) -> NDArray[np.bool_]:
+        """Tell which beats have far more or fewer intervals of device work than usual.
+
+        They do something else; the others do the same, though it may take longer.
+        """
+        usual = float(np.median(self.pieces))
+        with np.errstate(invalid="ignore"):
+            return np.abs(self.pieces - usual) > _OTHER * usual
+
+    @property
+    def certain(self) -> float:
+        """What is left of a variation by so many beats, less one standard error.
+
+        A median of absolute differences has a relative standard error of about 1.17 / √n.
+        """
+        return float(1 - 1.17 / np.sqrt(self.starts.size))
+
+    @property
+    def has_work(self) -> bool:
+        """Whether the device work of each beat is known."""
+        return bool(np.isfinite(self.work).all() and np.median(self.work) > 0)
+
+    @property
+    def rest(self) -> NDArray[np.float64]:
+        """How long each beat was beside its own device work, in ns, at least 0; all of it without.
+
+        Where work is not known, it counts as none.
+        """
+        return np.maximum(self.times - np.nan_to_num(self.work), 0)
 
     @property
     def of_variant(self) -> str:
         """Whose steps these are, for a sentence; nothing where all are alike."""
         return f" of {self.variant}" if self.variant else ""
+
+
+def _vary(values: NDArray[np.float64] | Times, typical: NDArray[np.float64] | Times) -> float:
+    """Return the variation of neighbours, as `Beats.variation` has it."""
+    apart = float(np.median(np.abs(np.diff(values))))
+    return float(_SIGMA * apart / np.sqrt(2) / np.median(typical))
 
 
 def beats(
@@ -77,16 +128,51 @@ def beats(
             "the metric tick_spikes counts those that took too long."
         )
     steady = steady_steps(steps).sort_values("start", kind="stable")
-    starts = bounds(steady)[0]
-    follows = _followed(steps, steady)
-    steady, starts, ends = steady[follows], starts[follows], np.roll(starts, -1)[follows]
+    follows, starts, ends = _by_device(steady) or _by_starts(steps, steady)
+    steady, starts, ends = steady[follows], starts[follows], ends[follows]
     ends = _until_reference(starts, ends, annotations)
     variant = steady["variant"].fillna("") if "variant" in steady else pd.Series("", steady.index)
     names = np.asarray(variant.astype(str), dtype=object)
+    work, pieces = (_known(steady, name) for name in ("work", "pieces"))
+    parts = [(str(name), names == name) for name in np.unique(names)]
     found = tuple(
-        Beats(str(name), starts[names == name], ends[names == name]) for name in np.unique(names)
+        Beats(name, starts[chosen], ends[chosen], work[chosen], pieces[chosen])
+        for name, chosen in parts
     )
     return tuple(_long_enough(found))
+
+
+def _known(steady: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    """Return a column as numbers, NaN where it or a value of it is not known."""
+    if name not in steady:
+        return np.full(len(steady), np.nan)
+    return np.asarray(steady[name].to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
+
+
+_Beaten = tuple[NDArray[np.bool_], Times, Times]
+
+
+def _by_device(steady: pd.DataFrame) -> _Beaten | None:
+    """Return which iterations follow another one, and their beats by the ends of device work.
+
+    None for steps that a workload marks, and where such ends are not known or not in order.
+    """
+    unmarked = "ended" in steady and not (steady["source"] == "steps").any()
+    if not unmarked or steady["ended"].isna().any():
+        return None
+    ended = steady["ended"].to_numpy(dtype=np.int64)
+    if ended.size < FEWEST or (np.diff(ended) <= 0).any():
+        return None
+    starts, ends = bounds(steady)
+    near = 0 if (steady["source"] == "structure").all() else quiet_limit(starts)
+    follows = np.append(False, starts[1:] - ends[:-1] <= near)
+    return follows, np.roll(ended, 1), ended
+
+
+def _by_starts(steps: pd.DataFrame, steady: pd.DataFrame) -> _Beaten:
+    """Return which steps have another one right behind them, and their beats by the starts."""
+    starts = bounds(steady)[0]
+    return _followed(steps, steady), starts, np.roll(starts, -1)
 
 
 def _followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
@@ -142,6 +228,12 @@ def period(chosen: NDArray[np.bool_]) -> int | None:
     return usual if usual > 1 and near.mean() >= _REGULAR else None
 
 
+BESIDE = "other processes used the GPU"
+_WIRED = "the driver wired memory"
+_THERMAL = "the thermal state was"
+_CLOCKED = "the performance state was"
+_SPAN = "the workload was in its span"
+_IDLE = "the device was idle"
 LONGER_WORK = "the device worked longer for the target"
 WITHOUT_WORK = "the device had nothing of the target to do"
 COMPILED = "shaders were compiled"
@@ -177,13 +269,13 @@ def happenings(
         if "channel" in gpu_intervals:
             channels = gpu_intervals.loc[gpu_intervals["target"], "channel"].unique()
             others = others[others["channel"].isin(channels)]
-        found.append(("other processes used the GPU", _joined(others)))
+        found.append((BESIDE, _joined(others)))
     if driver_events is not None:
-        found.append(("the driver wired memory", _joined(wirings(driver_events))))
+        found.append((_WIRED, _joined(wirings(driver_events))))
     for frame, column, words in (
-        (thermal_states, "state", "the thermal state was {}"),
-        (gpu_performance_states, "state", "the performance state was {}"),
-        (did, "name", "the workload was in its span “{}”"),
+        (thermal_states, "state", f"{_THERMAL} {{}}"),
+        (gpu_performance_states, "state", f"{_CLOCKED} {{}}"),
+        (did, "name", f"{_SPAN} “{{}}”"),
     ):
         if frame is not None:
             groups = frame.groupby(column, sort=True)
@@ -214,7 +306,7 @@ def _divided(gpu_intervals: pd.DataFrame, handover: Handover | None) -> bool:
 def _idle_by_cause(gaps: pd.DataFrame | None) -> list[tuple[str, tuple[Times, Times]]]:
     if gaps is None:
         return []
-    words = {str(cause): f"the device was idle: {text}" for cause, text in CAUSES.items()}
+    words = {str(cause): f"{_IDLE}: {text}" for cause, text in CAUSES.items()}
     groups = gaps.groupby("cause", observed=True, sort=True)
     return [(words[str(cause)], _joined(rows)) for cause, rows in groups]
 
@@ -224,6 +316,20 @@ def _joined(rows: pd.DataFrame) -> tuple[Times, Times]:
 
 
 UNEXPLAINED = ""
+_STATES = (_THERMAL, _CLOCKED, _SPAN)
+_MECHANISMS = {
+    COMPILED: Mechanism.COMPILE_IN_LOOP,
+    BESIDE: Mechanism.OTHER_PROCESS,
+    _WIRED: Mechanism.WIRING,
+    _THERMAL: Mechanism.THERMAL,
+    _CLOCKED: Mechanism.CLOCK_UNKNOWN,
+    _SPAN: Mechanism.PERIODIC_WAIT,
+    _IDLE: Mechanism.HOST_ELSEWHERE,
+    WITHOUT_WORK: Mechanism.HOST_ELSEWHERE,
+    LONGER_WORK: Mechanism.UNEVEN_WORK,
+}
+"""What causes begin with, and the mechanism that each is of."""
+_LISTED = 3
 
 _MOST = 0.5  # of a slow step's excess, for a happening to explain it
 
@@ -242,18 +348,24 @@ class Explanation:
     idle: NDArray[np.float64]
 
     @property
-    def sentence(self) -> str:
-        """Say how many steps each cause explains, the commonest first; unexplained ones too."""
-        counts = Counter(self.causes)
-        unknown = counts.pop(UNEXPLAINED, 0)
-        if not counts:
-            return "Nothing that was recorded explains them."
-        if not unknown and len(counts) == 1:
-            them = "it" if len(self.causes) == 1 else "all of them"
-            return f"What explains {them}: {self.causes[0]}."
-        said = [f"{cause} ({number:,})" for cause, number in counts.most_common(4)]
-        rest = f"; {unknown:,} {'stays' if unknown == 1 else 'stay'} unexplained" if unknown else ""
-        return f"What explains them: {', '.join(said)}{rest}."
+    def mechanism(self) -> Mechanism:
+        """The mechanism behind the cause that most steps have."""
+        usual, _ = Counter(self.causes).most_common(1)[0]
+        named = (name for words, name in _MECHANISMS.items() if usual.startswith(words))
+        return next(named, Mechanism.SPIKES_UNEXPLAINED)
+
+    @property
+    def listed(self) -> str:
+        """The causes in words, the commonest first, each with its number; "" without any."""
+        counts = Counter(cause for cause in self.causes if cause != UNEXPLAINED)
+        if len(counts) == 1 and len(self.causes) == counts.total():
+            return next(iter(counts))
+        return ", ".join(f"{cause} ({number:,})" for cause, number in counts.most_common(_LISTED))
+
+    @property
+    def unexplained(self) -> int:
+        """How many steps nothing that was recorded explains."""
+        return self.causes.count(UNEXPLAINED)
 
     @property
     def waited(self) -> bool:
@@ -271,8 +383,8 @@ def explain(
 ) -> Explanation:
     """Find for each slow step the most telling happening that covers most of its excess.
 
-    A happening counts beyond its share in the other steps: what lies in all of them explains
-    nothing. That the device worked longer counts in time instead, and only if nothing else does.
+    A happening counts beyond what the other steps have of it: what lies in all of them explains
+    nothing. A state, which holds on, counts beyond its share in the other steps.
     `excess` says how much longer than usual each beat is, in ns.
     """
     times, needed = beats.times[slow], _MOST * excess[slow]
@@ -280,16 +392,28 @@ def explain(
     compiled, idle = np.zeros(times.size), np.zeros(times.size)
     for (_, what), rows in happenings.groupby(["rank", "what"], sort=True):
         covered = IntervalSet.of(*bounds(rows)).within(beats.starts, beats.ends)
-        usual = covered[~slow].sum() / max(1, beats.times[~slow].sum())
-        beyond = covered[slow] - usual * times
-        if what == LONGER_WORK:
-            beyond = covered[slow] - np.median(covered[~slow])
+        beyond = covered[slow] - np.median(covered[~slow])
+        if str(what).startswith(_STATES):
+            usual = covered[~slow].sum() / max(1, beats.times[~slow].sum())
+            beyond = covered[slow] - usual * times
         if what == COMPILED:
             compiled = np.clip(beyond, 0, excess[slow])
         if what == WITHOUT_WORK:
             idle = np.clip(beyond, 0, excess[slow])
         causes[(causes == UNEXPLAINED) & (beyond >= needed)] = what
     return Explanation(tuple(causes), excess[slow], compiled, np.clip(idle - compiled, 0, None))
+
+
+def beside_others(beats: Beats, far: NDArray[np.bool_], others: pd.DataFrame) -> NDArray[np.bool_]:
+    """Tell of which beats that are far longer the device ran for other processes meanwhile.
+
+    On whatever channel: all channels share the cores, so that the same work takes longer beside
+    another's. It counts where it lasted for half of what the device worked longer.
+    """
+    shared = IntervalSet.of(*bounds(others)).within(beats.starts, beats.ends)
+    beyond = shared - np.median(shared[~far])
+    longer = beats.work - np.median(beats.work[~far])
+    return far & (beyond >= _MOST * longer)
 
 
 _ENDS = (0.05, 0.95)  # quantiles: what lies beyond must not pull the modes apart on its own
@@ -349,3 +473,23 @@ def best_split(values: NDArray[np.float64], least: int = 1) -> int:
 def spread(times: NDArray[np.float64] | Times) -> float:
     """Return a robust standard deviation: the scaled median of absolute deviations."""
     return _SIGMA * float(np.median(np.abs(times - np.median(times))))
+
+
+_SIDE = 8  # iterations on either side, at least
+_NEAR = 4  # iterations on either side of the border, which have the levels of their sides
+_CLEAR = 6.0  # robust deviations between both levels
+_AT_ONCE = 0.75  # of the rise, which comes between two neighbours
+
+
+def find_border(times: NDArray[np.float64]) -> int | None:
+    """Return the place from which on the times lie higher, both sides steady; None without one."""
+    if times.size < 2 * _SIDE:
+        return None
+    border = best_split(times, _SIDE)
+    sides = times[:border], times[border:]
+    low, high = (float(np.median(side)) for side in sides)
+    near = np.median(times[border : border + _NEAR]) - np.median(times[border - _NEAR : border])
+    middle = (low + high) / 2
+    near *= times[border - 1] < middle < times[border]
+    clear = high - low > _CLEAR * max(map(spread, sides)) and near > _AT_ONCE * (high - low)
+    return border if high > low and clear else None

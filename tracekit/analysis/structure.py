@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import NEVER, Times
+from tracekit.analysis.rounds import GroupRow, find_begin, find_round
 
 FEWEST = 8
 """Fewer repetitions than this are no loop."""
@@ -78,8 +79,27 @@ class _Groups:
         return pieces, busy
 
 
-def repeating(timeline: pd.DataFrame) -> tuple[Times, Times] | None:
-    """Return starts and ends of groups of command buffers that repeat; None where none do."""
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """Iterations: when each starts and ends (ns), and of how many groups each one is.
+
+    `share` is the part of the groups from the first to the last that belong to iterations of the
+    usual number of intervals; `profile` the usual device time (ns) of each group of an iteration.
+    """
+
+    starts: Times
+    ends: Times
+    groups: int
+    share: float
+    profile: tuple[int, ...]
+
+    def __len__(self) -> int:
+        """Return the number of iterations."""
+        return self.starts.size
+
+
+def repeating(timeline: pd.DataFrame) -> Repeats | None:
+    """Return the groups of command buffers that repeat; None where none do."""
     if len(timeline) < FEWEST:
         return None
     begun, committed, completed = (
@@ -110,8 +130,33 @@ def repeating(timeline: pd.DataFrame) -> tuple[Times, Times] | None:
         before = int(np.max(ended[: groups.first[at[0]]], initial=NEVER))
         own = int(np.searchsorted(starts, before))
         own *= starts.size - own >= FEWEST
-        return starts[own:], np.maximum(ends, starts + 1)[own:]
+        ends = np.maximum(ends, starts + 1)
+        usual = np.median(groups.busy[members].reshape(-1, length), axis=0)
+        profile = tuple(np.rint(usual).astype(np.int64).tolist())
+        return Repeats(starts[own:], ends[own:], length, _share(groups, at, length), profile)
     return None
+
+
+def _share(groups: _Groups, at: Places, length: int) -> float:
+    """Return the part of the groups that belong to iterations with the usual number of pieces."""
+    whole = groups.rows(length)[0][at]
+    usual = np.bincount(whole).max()
+    return float(usual * length / (at[-1] + length - at[0]))
+
+
+def begins_of(timeline: pd.DataFrame) -> Times:
+    """Return when the host began each command buffer, as far as that is known."""
+    begun = timeline["begun"].fillna(timeline["committed"]).fillna(timeline["started"])
+    return begun.to_numpy(dtype=np.int64)
+
+
+def reported_ends(timeline: pd.DataFrame, starts: Times, ends: Times) -> Times:
+    """Return when all work that began in each stretch was reported complete."""
+    at = timeline["started"].to_numpy(dtype=np.int64)
+    done = timeline["completed"].fillna(timeline["ended"]).to_numpy(dtype=np.int64)
+    latest = np.maximum.accumulate(np.maximum(done, timeline["ended"].to_numpy(np.int64)))
+    last = np.searchsorted(at, ends, side="left") - 1
+    return np.where(last >= 0, latest[np.maximum(last, 0)], starts)
 
 
 def _grouped(splits: Flags, pieces: Times, busy: Times, pauses: Times) -> _Groups:
@@ -159,7 +204,7 @@ def _iterations(groups: _Groups) -> tuple[Places, int]:
     if stretch is not None:
         # Where nothing splits and all are alike, nothing tells where an iteration begins.
         return (np.arange(*stretch), 1) if groups.split else none
-    length = _length(groups.sample())
+    length = _length(groups.sample()) or _round(groups.sample())
     if length is not None:
         alike = groups.alike(length)
         stretch = _stretch(groups, alike, length)
@@ -185,6 +230,19 @@ def _length(groups: _Groups) -> int | None:
         if by > max(_CLEARER, chance):
             return length
     return None
+
+
+def _round(groups: _Groups) -> int | None:
+    """Return the length of a row of unlike groups that comes again, however alike most of it is."""
+    found = find_round(_compared(groups, slice(None)))
+    return None if found is None or found.times < FEWEST else found.length
+
+
+def _compared(groups: _Groups, part: slice) -> GroupRow:
+    """Return what is compared of groups, with the pause before each."""
+    pauses = np.concatenate(([0], groups.pauses[:-1]))[part]
+    pieces = groups.pieces[part]
+    return GroupRow(pieces, groups.busy[part], pauses, np.zeros(pieces.size, np.int64))
 
 
 def _stretch(groups: _Groups, alike: Flags, length: int) -> tuple[int, int] | None:
@@ -235,9 +293,8 @@ def _mostly(flags: Flags) -> tuple[int, int]:
 
 def _in_rows(groups: _Groups, alike: Flags, begin: int, end: int, length: int) -> Places:
     """Return where rows of so many groups begin in a stretch, the longest pause before each."""
-    pauses = np.concatenate(([0], groups.pauses))[begin : begin + (end - begin) // length * length]
-    typical = np.median(pauses.reshape(-1, length), axis=0)
-    at, found = begin + int(np.argmax(typical)), list[int]()
+    at = begin + find_begin(_compared(groups, slice(begin, end)), length)
+    found = list[int]()
     while at + length <= end:
         row = alike[max(0, at - length) : at] if found else alike[at : at + length]
         if row.mean() >= _ALIKE:

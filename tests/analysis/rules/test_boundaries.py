@@ -223,4 +223,4 @@ def test_of_two_runs_the_longer_one_repeats() -> None:
     times = {"begun": at, "committed": at, "started": at, "ended": at + MS, "completed": at + MS}
     found = repeating(pd.DataFrame({**times, "busy": MS, "encoders": pieces}))
     assert found is not None
-    assert found[0].tolist() == at[-50:].tolist()
+    assert found.starts.tolist() == at[-50:].tolist()

@@ -1,0 +1,261 @@
+"""What grows over the iterations of a loop: device time, idle time, memory, allocations.
+
+A loop that handles what it has made so far takes longer with each iteration. That its memory rises
+with it tells work on what is kept, such as a cache that is copied as it grows, from work that only
+takes longer, such as attention over a longer context in memory that was there from the beginning.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip
+from tracekit.analysis.intervals import spans as bounds
+from tracekit.analysis.iterations import steady_iterations
+from tracekit.analysis.machine import below_best
+from tracekit.analysis.rhythm import find_border
+from tracekit.analysis.scope import Device, Targets, of_a_server, require_alike
+from tracekit.analysis.trends import Numbers, TrendLine, fit_trend
+from tracekit.analysis.upkeep import ALLOCATION, Levels, levels
+
+LIMIT = 0.25
+"""The share by which an iteration has to take longer at the end than at first, to be spoken of."""
+FEWEST = 16
+"""Fewer iterations than this do not show whether something grows."""
+_PARTS = 8
+_RISING = 14  # pairs of parts that rise, less those that fall, of 28
+_CLEAR = 6.0  # robust deviations from neighbour to neighbour, of a rise that is not even
+_SIGMA = 1.4826  # of a normal distribution, in medians of absolute deviations
+_MEMORY_SHARE, _MEMORY = 0.05, 32 << 20  # of the first level, and bytes: what counts as a rise
+_SAME = 0.02  # by which numbers of pieces may differ, as a share
+_MORE = 0.05  # of the time, at a lower clock or with others on the GPU, to explain longer times
+
+
+@dataclass(frozen=True)
+class Rise:
+    """How a time (ns) rises over the iterations, by its line and by the medians of eight parts.
+
+    `noise` is a robust standard deviation from one iteration to the next; `jumps` tells whether all
+    of it comes at one iteration.
+    """
+
+    line: TrendLine
+    parts: tuple[float, ...]
+    noise: float
+    jumps: bool
+
+    @property
+    def is_even(self) -> bool:
+        """Whether it goes on from the first iteration to the last, by about as much each time."""
+        return self.line.is_steady
+
+    @property
+    def first(self) -> float:
+        """The value at the beginning: by the line where it is even."""
+        return self.line.first if self.is_even else self.parts[0]
+
+    @property
+    def last(self) -> float:
+        """The value at the end."""
+        return self.line.last if self.is_even else self.parts[-1]
+
+    def is_over(self, least: float) -> bool:
+        """Tell whether it rises by more than so long (ns), and surely so.
+
+        Sure is what the lower end of the slope's 95 % interval gives as well; a rise that is not
+        even has to show in the order of its parts.
+        """
+        line = self.line
+        if self.jumps:
+            return False
+        if self.is_even:
+            return min(line.rise, line.rise * line.lower / line.slope) > least
+        pairs = combinations(range(len(self.parts)), 2)
+        balance = sum(int(np.sign(self.parts[b] - self.parts[a])) for a, b in pairs)
+        grown = self.parts[-1] - self.parts[0]
+        return grown > max(least, _CLEAR * self.noise) and balance >= _RISING
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """What grows over the `number` of iterations; None for what is not known.
+
+    `device` is the device's time for an iteration, `idle` the rest of it; `memory` the line of the
+    level at the end of each (bytes), of the table `memory_table`. `allocations` is how many
+    resources an iteration allocates, `larger` whether they become larger. `pieces` are how many
+    pieces of device work the first and the last eighth of the iterations have. `disturbed` tells
+    whether the clock was lower, or other processes used the GPU more, towards the end, and
+    `clock_known` whether the clock is known. `worked` is the device time of each (ns).
+    """
+
+    number: int
+    worked: Numbers
+    device: Rise | None
+    idle: Rise | None
+    memory: TrendLine | None
+    memory_table: str
+    allocations: float
+    larger: bool
+    pieces: tuple[float, float]
+    disturbed: bool
+    clock_known: bool
+    window: Window
+
+    @property
+    def memory_rises(self) -> bool:
+        """Whether memory rises with the iterations, by enough to count, and surely so."""
+        line = self.memory
+        if line is None or line.slope <= 0 or line.lower <= 0:
+            return False
+        return line.rise > max(_MEMORY, _MEMORY_SHARE * line.first)
+
+    @property
+    def has_same_pieces(self) -> bool:
+        """Whether the last iterations have as many pieces of device work as the first ones."""
+        first, last = self.pieces
+        return abs(last - first) <= _SAME * max(first, last)
+
+    def device_rises(self, limit: float) -> bool:
+        """Tell whether device time rises by more than this share, and neither clock nor others do.
+
+        Where the clock falls or other processes use the GPU more, the same work takes longer.
+        """
+        rise = self.device
+        return rise is not None and rise.is_over(limit * rise.first) and not self.disturbed
+
+    def idle_rises(self, limit: float) -> bool:
+        """Tell whether idle time rises by more than this share of a whole iteration at first."""
+        if self.idle is None or self.device is None:
+            return False
+        return self.idle.is_over(limit * (self.device.first + self.idle.first))
+
+    def is_joint(self, limit: float) -> bool:
+        """Tell whether device time and memory rise together."""
+        return self.device_rises(limit) and self.memory_rises
+
+
+def growth_of(
+    gpu: Device,
+    iterations: pd.DataFrame,
+    targets: Targets,
+    requests: pd.DataFrame | None,
+    spans: pd.DataFrame | None,
+    allocated_sizes: pd.DataFrame | None,
+    process_samples: pd.DataFrame | None,
+    resource_allocations: pd.DataFrame | None,
+    gpu_performance_states: pd.DataFrame | None,
+) -> Growth:
+    """Return what grows; raise Unavailable where no loop is found, or it is too short."""
+    rows = steady_iterations(iterations).sort_values("start", kind="stable")
+    if of_a_server(rows, requests, spans):
+        raise Unavailable("the steps are a server's, which differ with the requests.")
+    require_alike(rows)
+    if len(rows) < FEWEST:
+        raise Unavailable(f"the loop has {len(rows):,} iterations; a trend takes {FEWEST}.")
+    starts, ends = bounds(rows)
+    known = "work" in rows and bool(rows["work"].notna().any())
+    worked = _numbers(rows["work"]) if known else _within(gpu, starts, ends)
+    pieces = _parts(_numbers(rows["pieces"])) if known else (0.0,) * _PARTS
+    window = Window(int(starts[0]), int(ends[-1]), "the loop")
+    level = _level(allocated_sizes, process_samples, targets, ends - 1)
+    number, larger = _allocated(resource_allocations, starts, ends)
+    return Growth(
+        number=len(rows),
+        worked=worked,
+        device=_rise(worked),
+        idle=_rise(np.maximum(ends - starts - worked, 0)),
+        memory=None if level is None else fit_trend(level[1]),
+        memory_table="" if level is None else level[0],
+        allocations=number,
+        larger=larger,
+        pieces=(pieces[0], pieces[-1]),
+        disturbed=_disturbed(gpu, gpu_performance_states, window),
+        clock_known=_share_below(gpu_performance_states, window) is not None,
+        window=window,
+    )
+
+
+def _numbers(column: pd.Series) -> Numbers:
+    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
+
+
+def _within(gpu: Device, starts: Times, ends: Times) -> Numbers:
+    return IntervalSet.of(*gpu.spans).within(starts, ends).astype(np.float64)
+
+
+def _rise(values: Numbers) -> Rise | None:
+    line = fit_trend(values)
+    if line is None:
+        return None
+    known = values[np.isfinite(values)]
+    noise = _SIGMA * float(np.median(np.abs(np.diff(known)))) / np.sqrt(2)
+    return Rise(line, _parts(values), noise, find_border(known) is not None)
+
+
+def _parts(values: Numbers) -> tuple[float, ...]:
+    """Return the median of each eighth of the values."""
+    parts = (part[np.isfinite(part)] for part in np.array_split(values, _PARTS))
+    return tuple(float(np.median(part)) if part.size else np.nan for part in parts)
+
+
+def _level(
+    allocated_sizes: pd.DataFrame | None,
+    process_samples: pd.DataFrame | None,
+    targets: Targets,
+    moments: Times,
+) -> tuple[str, Numbers] | None:
+    """Return the level of memory at each moment, of all the target's processes, and its table."""
+    try:
+        every = levels(allocated_sizes, process_samples, targets)
+    except Unavailable:
+        return None
+    return every[0].table, np.sum([_level_at(each, moments) for each in every], axis=0)
+
+
+def _level_at(level: Levels, moments: Times) -> Numbers:
+    order = np.argsort(level.starts, kind="stable")
+    starts, sizes = level.starts[order], level.sizes[order]
+    place = np.searchsorted(starts, moments, side="right") - 1
+    return np.where(place >= 0, sizes[np.maximum(place, 0)], np.nan).astype(np.float64)
+
+
+def _allocated(
+    resource_allocations: pd.DataFrame | None, starts: Times, ends: Times
+) -> tuple[float, bool]:
+    """Return how many resources an iteration allocates, and whether they become larger."""
+    if resource_allocations is None:
+        return 0.0, False
+    own = resource_allocations[resource_allocations["target"]]
+    own = own[own["event"].fillna("") == ALLOCATION].dropna(subset=["size"])
+    times = own["time"].to_numpy(dtype=np.int64)
+    place = np.searchsorted(starts, times, side="right") - 1
+    inside = (place >= 0) & (times < ends[np.maximum(place, 0)])
+    sizes = own["size"].to_numpy(dtype=np.float64)[inside]
+    numbers = np.bincount(place[inside], minlength=starts.size)
+    sums = np.bincount(place[inside], weights=sizes, minlength=starts.size)
+    with np.errstate(invalid="ignore"):
+        line = fit_trend(np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan))
+    return float(np.median(numbers)), line is not None and line.lower > 0 and line.is_steady
+
+
+def _disturbed(gpu: Device, states: pd.DataFrame | None, window: Window) -> bool:
+    """Tell whether the last quarter ran at a lower clock, or beside others, more than the first."""
+    quarter = window.length // 4
+    first = Window(window.start, window.start + quarter)
+    last = Window(window.end - quarter, window.end)
+    shares: list[float] = []
+    for side in (first, last):
+        others = busy(*clip(*bounds(gpu.others), side.start, side.end)) / max(1, side.length)
+        shares.append(max(others, _share_below(states, side) or 0.0))
+    return shares[1] > shares[0] + _MORE
+
+
+def _share_below(states: pd.DataFrame | None, window: Window) -> float | None:
+    """Return the share of a window at a clock below the best; None where it is not known."""
+    try:
+        return below_best(states, window).share
+    except Unavailable:
+        return None

@@ -1,0 +1,129 @@
+"""Whether something outside paces a loop: a display, a sound device, a timer."""
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.intervals import IntervalSet, Times
+from tracekit.analysis.structure import FEWEST, begins_of, reported_ends
+from tracekit.base import duration
+
+_FREE = 0.05  # of a period, for which a paced loop has nothing to do at least
+_EVEN = 0.05  # coefficient of variation of the periods, at most
+_ON_A_GRID = 0.35  # of the distance from a line that a random walk of such periods has, at most
+_EXACT = 1_000.0  # ns from a grid, which no host keeps to by itself
+_WALK = 15.0  # variance of a random walk about its line, as a part of steps times their variance
+_SLOPE, _SURE = 0.25, 0.15  # distance from -1, and its standard error
+_ALIKE = 0.01  # of a period: work that varies less cannot show that the rest falls with it
+# Hz: what Apple lists for adaptive displays, other common displays, and buffers of sound.
+_ADAPTIVE = (120.0, 80.0, 60.0, 48.0, 40.0, 30.0, 24.0, 20.0, 16.0, 15.0, 12.0, 10.0)
+_DISPLAYS = (*_ADAPTIVE, 144.0, 100.0, 90.0, 75.0, 72.0, 50.0, 25.0)
+_SOUND = tuple(rate / 2**power for rate in (48_000.0, 44_100.0) for power in range(7, 14))
+_NEAR_A_RATE = 0.005  # distance of a period from one of these
+_NEAR_A_TIMER = 0.02  # ms: distance of a period from whole milliseconds
+_OUTSIDE = 3.0  # times the median distance from the median
+_MOSTLY = 0.5  # of the rest, in which the host is seen at work
+_MOSTLY_ALIKE = 0.9  # of the iterations have as many command buffers as most have
+
+
+def count_presents(
+    commits: pd.DataFrame | None, presents: pd.DataFrame | None, start: int, end: int
+) -> int:
+    """Return how often the target presented something to a display in the window."""
+    times = [np.empty(0, np.int64)]
+    if commits is not None and "presents" in commits:
+        shown = commits["presents"].fillna(value=False).astype(bool) & commits["target"]
+        times.append(commits.loc[shown, "time"].to_numpy(dtype=np.int64))
+    if presents is not None:
+        times.append(presents.loc[presents["target"], "time"].to_numpy(dtype=np.int64))
+    return max(int(((each >= start) & (each < end)).sum()) for each in times)
+
+
+def find_pace(starts: Times, timeline: pd.DataFrame, asked: IntervalSet, *, shows: bool) -> str:
+    """Say by what iterations are paced from outside: by a display, a timer, whoever asks.
+
+    All of this has to hold: iterations have as many command buffers each, all of them committed
+    without a wait in between; their periods are even
+    and those of a display, a buffer of sound or a timer; commits stay on a grid, where those of a
+    host that goes on by itself would wander off like a random walk; and the rest of a period, from
+    the report of all its work to the next encoding, falls one for one as the work grows. Where the
+    work hardly varies, that cannot be seen, and only a display's or a sound's rate tells. A rest in
+    which the host is seen at work is none. Iterations of several threads that begin out of turn
+    keep no pace.
+    """
+    if len(starts) <= FEWEST or (np.diff(starts) <= 0).any():
+        return ""
+    at = timeline["started"].to_numpy(dtype=np.int64)
+    sums = np.concatenate(([0], np.cumsum(timeline["busy"].to_numpy(dtype=np.int64))))
+    bounds = np.searchsorted(at, starts)
+    work = np.diff(sums[bounds])
+    periods = np.diff(starts)
+    reported = np.minimum(reported_ends(timeline, starts[:-1], starts[1:]), starts[1:])
+    rest = starts[1:] - reported
+    usual = float(np.median(periods))
+    away = np.abs(periods - usual)
+    near = away <= _OUTSIDE * max(float(np.median(away)), _EVEN * usual)
+    seen = asked.within(reported, starts[1:]).sum()
+    work, rest, periods = (each[near] for each in (work, rest, periods))
+    free = periods.size >= FEWEST and float(np.median(rest)) >= _FREE * usual
+    regular = _is_regular(np.diff(bounds)) and _keeps_a_grid(starts, usual)
+    regular = regular and _commits_at_once(timeline, bounds)
+    if not (regular and free) or seen > _MOSTLY * (starts[1:] - reported).sum():
+        return ""
+    known = _has_a_displays_rate(usual)
+    even = float(periods.std()) <= _EVEN * usual and (known or _has_a_timers_rate(usual))
+    told = _falls(work, rest) or (known and float(work.std()) <= _ALIKE * usual)
+    if not (even and told):
+        return ""
+    return f"by a {'display' if shows else 'clock'}, every {duration(usual)}"
+
+
+def _is_regular(counts: Times) -> bool:
+    """Tell whether nearly all iterations have the same number of command buffers."""
+    usual = np.bincount(counts).max()
+    return bool(usual >= _MOSTLY_ALIKE * counts.size)
+
+
+def _commits_at_once(timeline: pd.DataFrame, bounds: Times) -> bool:
+    """Tell whether nearly all iterations commit all of their work without a wait in between."""
+    begins = begins_of(timeline)
+    done = timeline["completed"].fillna(timeline["ended"]).to_numpy(dtype=np.int64)
+    waited = np.append(False, begins[1:] >= np.maximum.accumulate(done)[:-1])
+    waited[bounds[bounds < waited.size]] = False
+    sums = np.concatenate(([0], np.cumsum(waited)))
+    return bool((np.diff(sums[bounds]) == 0).mean() >= _MOSTLY_ALIKE)
+
+
+def _keeps_a_grid(starts: Times, usual: float) -> bool:
+    """Tell whether the starts lie on a grid; a start that skips some of its lines may.
+
+    The distance from the line of best fit is compared with that of a random walk of as many steps
+    with the same spread, whose variance about its line is a fifteenth of its steps' together.
+    """
+    lines = np.concatenate(([0], np.cumsum(np.round(np.diff(starts) / usual))))
+    slope, level = np.polyfit(lines, starts - starts[0], 1)
+    residual = float((starts - starts[0] - slope * lines - level).std())
+    steps = np.diff(starts) - slope * np.diff(lines)
+    walk = float(steps.std()) * np.sqrt(starts.size / _WALK)
+    return residual <= max(_EXACT, _ON_A_GRID * walk)
+
+
+def _has_a_displays_rate(period: float) -> bool:
+    """Tell whether a display or a buffer of sound has this period; ns."""
+    return min(abs(period * rate / 1e9 - 1) for rate in (*_DISPLAYS, *_SOUND)) <= _NEAR_A_RATE
+
+
+def _has_a_timers_rate(period: float) -> bool:
+    """Tell whether a period is one of whole milliseconds; ns."""
+    milliseconds = period / 1e6
+    return milliseconds > _MOSTLY and abs(milliseconds - round(milliseconds)) <= _NEAR_A_TIMER
+
+
+def _falls(work: Times, rest: Times) -> bool:
+    """Tell whether the rest falls one for one as the work grows."""
+    x, y = work - work.mean(), rest - rest.mean()
+    squares = float((x * x).sum())
+    if squares == 0:
+        return False
+    slope = float((x * y).sum()) / squares
+    error = float(np.sqrt(((y - slope * x) ** 2).sum() / max(1, x.size - 2) / squares))
+    return abs(slope + 1) <= _SLOPE and error <= _SURE

@@ -1,0 +1,200 @@
+"""Iterations made of what repeats: in requests, with what opens them, unlike groups as one."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.intervals import IntervalSet, Times, spans
+from tracekit.analysis.openings import (
+    OPENING,
+    STEADY,
+    find_openings,
+    number_requests,
+    opens_alike,
+)
+from tracekit.analysis.rounds import FEWEST, LEAST, GroupRow, Round, find_round
+from tracekit.analysis.scope import Device
+from tracekit.analysis.structure import begins_of, repeating, reported_ends
+
+_NEVER_IDLE = 0.97  # of a loop, in which a device works that never idles
+_ALIKE = 0.25  # by which device times of groups in a row may differ, to be of one kind
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What repeats: the table `iterations`, and of what each iteration consists.
+
+    `profile` is the usual device time (ns) of each of the groups of command buffers that come again
+    in the same order, `times` often; it is empty where all are alike or none do. They are one
+    iteration where they come often enough.
+    """
+
+    iterations: pd.DataFrame
+    profile: tuple[int, ...] = ()
+    times: int = 0
+
+    @property
+    def kinds(self) -> tuple[tuple[int, int], ...]:
+        """The groups of a round in order, those alike in a row together: number and time (ns)."""
+        rows: list[list[int]] = []
+        for work in self.profile:
+            usual = float(np.median(rows[-1])) if rows else np.inf
+            if abs(work - usual) <= _ALIKE * max(work, usual) < np.inf:
+                rows[-1].append(work)
+            else:
+                rows.append([work])
+        return tuple((len(works), round(float(np.median(works)))) for works in rows)
+
+
+def find_structure(timeline: pd.DataFrame, pauses: tuple[Times, Times]) -> Structure:
+    """Return what repeats in a row of command buffers, between pauses in which nobody asked."""
+    repeats = repeating(timeline)
+    if repeats is None:
+        none = np.empty(0, np.int64)
+        return Structure(add_work(make_iterations(none, none, "structure"), timeline))
+    starts = repeats.starts
+    ends = repeats.ends.copy()
+    reported = reported_ends(timeline, starts, ends)
+    quiet = np.searchsorted(pauses[1], starts[1:], side="right")
+    quiet = quiet > np.searchsorted(pauses[1], starts[:-1], side="right")
+    ends[:-1] = np.where(quiet, np.minimum(ends[:-1], reported[:-1]), ends[:-1])
+    table = add_work(make_iterations(starts, ends, "structure"), timeline)
+    table = table.assign(request=number_requests(quiet), share=repeats.share)
+    table = table.assign(groups=repeats.groups)
+    if repeats.groups > 1:
+        return Structure(table, repeats.profile, len(repeats))
+    return _in_rounds(_opened(table, timeline, pauses))
+
+
+def _opened(
+    table: pd.DataFrame, timeline: pd.DataFrame, pauses: tuple[Times, Times]
+) -> pd.DataFrame:
+    """Return the iterations, those that open a request marked, that of the first one among them."""
+    work = table["work"].fillna(0).to_numpy(dtype=np.int64)
+    request = table["request"].to_numpy(dtype=np.int64)
+    openings = find_openings(work, request)
+    table = table.assign(phase=pd.array(np.where(openings, OPENING, STEADY), dtype="string"))
+    first = int(table["start"].iloc[0])
+    begins = begins_of(timeline)
+    asked = int(pauses[1][pauses[1] <= first].max(initial=0))
+    early = (begins < first) & (begins >= asked)
+    before = int(timeline.loc[early, "busy"].sum())
+    if not opens_alike(before, work, request, openings):
+        return table
+    start = int(begins[early].min())
+    row = add_work(make_iterations(np.array([start]), np.array([first]), "structure"), timeline)
+    phase = pd.array([OPENING], dtype="string")
+    row = row.assign(phase=phase, share=table["share"].iloc[0])
+    return pd.concat([row, table], ignore_index=True)
+
+
+def _in_rounds(table: pd.DataFrame) -> Structure:
+    """Return the iterations, those of several groups that come again as one."""
+    steady = table[table["phase"] == STEADY]
+    row = find_length(steady)
+    if row is None:
+        return Structure(table)
+    members = steady.iloc[row.begin : row.begin + row.times * row.length]
+    work = members["work"].to_numpy(dtype=np.int64).reshape(-1, row.length)
+    profile = tuple(np.rint(np.median(work, axis=0)).astype(np.int64).tolist())
+    alone = Structure(table, profile, row.times)
+    if row.times < FEWEST:
+        return alone
+    return replace(alone, iterations=_merged(table, members, row.length))
+
+
+def find_length(steady: pd.DataFrame) -> Round | None:
+    """Return the row of iterations that comes again; None where all are alike or none does.
+
+    They are compared by their device work, or where the device never idles and its work is all
+    alike by the host's time, which then is that of a host that runs ahead.
+    """
+    if len(steady) < 2 * LEAST or steady["work"].isna().any():
+        return None
+    starts, ends = spans(steady)
+    ended, work, pieces, request = (
+        steady[name].to_numpy(dtype=np.int64) for name in ("ended", "work", "pieces", "request")
+    )
+    pauses = np.maximum(starts - np.concatenate((starts[:1], ended[:-1])), 0)
+    by_work = find_round(GroupRow(pieces, work, pauses, request))
+    busy_always = work.sum() >= _NEVER_IDLE * (ends - starts).sum()
+    if by_work is not None or not busy_always:
+        return by_work
+    times = ends - starts
+    return find_round(GroupRow(pieces, times, np.roll(times, 1), request))
+
+
+def _merged(table: pd.DataFrame, members: pd.DataFrame, length: int) -> pd.DataFrame:
+    """Return the iterations with each round of the members as one, and the openings."""
+    rounds = members.groupby(np.arange(len(members)) // length)
+    first, last = rounds.first(), rounds.last()
+    sums = rounds[["work", "pieces"]].sum()
+    starts = first["start"].to_numpy(dtype=np.int64)
+    ends = (last["start"] + last["duration"]).to_numpy(dtype=np.int64)
+    made = first.assign(
+        duration=pd.array(ends - starts, dtype="Int64"),
+        work=sums["work"],
+        pieces=sums["pieces"],
+        ended=last["ended"],
+        groups=length,
+    )
+    inside = table["start"].between(starts[0], ends[-1])
+    others = table[(table["phase"] != STEADY) & inside]
+    return pd.concat([made, others]).sort_values("start", kind="stable", ignore_index=True)
+
+
+def add_work(table: pd.DataFrame, timeline: pd.DataFrame | None) -> pd.DataFrame:
+    """Add the device work of the command buffers that were begun in each iteration."""
+    nothing = pd.array([None] * len(table), dtype="Int64")
+    if timeline is None or table.empty:
+        return table.assign(work=nothing, pieces=nothing, ended=nothing)
+    starts, ends = spans(table)
+    order = np.argsort(starts, kind="stable")
+    begins = begins_of(timeline)
+    place = np.searchsorted(starts[order], begins, side="right") - 1
+    inside = (place >= 0) & (begins < ends[order][np.maximum(place, 0)])
+    rows = timeline[inside].assign(iteration=order[place[inside]])
+    sums = rows.groupby("iteration").agg(
+        work=("busy", "sum"), pieces=("intervals", "sum"), ended=("ended", "max")
+    )
+    every = sums.astype("Int64").reindex(range(len(table)))
+    return table.assign(**{str(name): every[name].array for name in every})
+
+
+def add_time(table: pd.DataFrame, gpu: Device | None) -> pd.DataFrame:
+    """Add for how long the device worked for the target in each marked step, until the next one.
+
+    A program's marks may lie a little beside the trace's times: what a step encoded tells less than
+    what ran meanwhile. When the work of a step ended is not known.
+    """
+    nothing = pd.array([None] * len(table), dtype="Int64")
+    if gpu is None or table.empty:
+        return table.assign(work=nothing, pieces=nothing, ended=nothing)
+    starts, ends = spans(table)
+    order = np.sort(starts)
+    behind = np.searchsorted(order, starts, side="right")
+    until = np.where(behind < order.size, order[np.minimum(behind, order.size - 1)], ends)
+    work = IntervalSet.of(*gpu.spans).within(starts, until)
+    begun = np.sort(gpu.spans[0])
+    pieces = np.searchsorted(begun, until) - np.searchsorted(begun, starts)
+    made = {"work": work, "pieces": pieces}
+    typed = {name: pd.array(values, dtype="Int64") for name, values in made.items()}
+    return table.assign(**typed, ended=nothing)
+
+
+def make_iterations(starts: Times, ends: Times, source: str) -> pd.DataFrame:
+    """Return a table `iterations` of iterations that are all alike, of one request."""
+    return pd.DataFrame(
+        {
+            "start": starts,
+            "duration": pd.array(ends - starts, dtype="Int64"),
+            "phase": pd.array([STEADY] * starts.size, dtype="string"),
+            "variant": pd.array([None] * starts.size, dtype="string"),
+            "tokens": pd.array([None] * starts.size, dtype="Int64"),
+            "source": pd.array([source] * starts.size, dtype="string"),
+            "request": np.zeros(starts.size, np.int64),
+            "groups": np.ones(starts.size, np.int64),
+            "share": np.ones(starts.size),
+        }
+    )

@@ -1,0 +1,153 @@
+"""Rounds: groups of unlike work that come again in the same order.
+
+Training that validates at every twentieth step makes rounds of twenty-one or more groups; a model
+that waits for each of its 48 layers makes rounds of 48, of which one ends with longer work. Where
+a group is unlike the one before it, the round's length is the distance at which the same change
+comes again.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.analysis.intervals import Times
+
+FEWEST = 8
+"""Fewer rounds than this are no iterations."""
+LEAST = 4
+"""Fewer rounds than this are no repetition at all."""
+_WITHIN = 0.25  # by which like groups may differ, as a share
+_CHANGES = 2  # of each round, at least: to another kind of group and back
+_AGAIN = 0.8  # of the changes, that come again a round later
+_CLEARER = 0.4  # by which more of them do than at other distances
+_LOWER = 0.25  # quantile of all distances: multiples of a short round are many
+_FAR = 1.5  # times the usual size, for a group to be of another kind
+_CLEAR = 5.0  # robust deviations from it
+_SIGMA = 1.4826  # of a normal distribution, in medians of absolute deviations
+_SMALL, _USUAL, _LARGE = 1, 10, 100
+_STANDS_OUT = 1.25  # times the next longest pause
+_MOST = 2048  # groups of one round
+_LOOKED_AT = 24  # distances that show how often changes come again by chance
+_CANDIDATES = 256  # distances that are tried, the shortest first
+_SAMPLE = 768  # changes by which the length is looked for
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Round:
+    """A row of groups that repeats: how many groups, and at which of all the first row begins."""
+
+    length: int
+    begin: int
+    times: int
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRow:
+    """What is compared: the pieces of each group and its size, by device time or host time (ns).
+
+    `pauses` (ns) are the host's before each; where a round begins is seen by the longest. Groups
+    of different requests are not alike.
+    """
+
+    pieces: Times
+    size: Times
+    pauses: Times
+    request: Times
+
+    def are_alike(self, some: Times, others: Times) -> Flags:
+        """Tell for each pair of groups, by their places, whether they are alike."""
+        before, behind = self.size[some], self.size[others]
+        same = np.abs(before - behind) <= _WITHIN * np.maximum(before, behind)
+        same &= self.pieces[some] == self.pieces[others]
+        return same & (self.request[some] == self.request[others])
+
+    def alike(self, apart: int) -> Flags:
+        """Tell for each group whether the one so many behind it is alike."""
+        places = np.arange(self.size.size - apart)
+        return self.are_alike(places, places + apart)
+
+    def coarse(self) -> "GroupRow":
+        """Return the groups by three sizes only: usual, far larger, far smaller."""
+        usual = float(np.median(self.size))
+        spread = _SIGMA * float(np.median(np.abs(self.size - usual)))
+        large = self.size > max(_FAR * usual, usual + _CLEAR * spread)
+        small = self.size < min(usual / _FAR, usual - _CLEAR * spread)
+        sizes = np.where(large, _LARGE, np.where(small, _SMALL, _USUAL)).astype(np.int64)
+        return replace(self, size=sizes)
+
+
+def find_round(groups: GroupRow) -> Round | None:
+    """Return the shortest row of unlike groups that comes again; None where none does.
+
+    Where groups of one kind differ by themselves, only those that are far from usual count.
+    """
+    return _find(groups) or _find(groups.coarse())
+
+
+def _find(groups: GroupRow) -> Round | None:
+    number = groups.size.size
+    changes = np.flatnonzero(~groups.alike(1) & (np.diff(groups.request) == 0)) + 1
+    if number < 2 * LEAST or changes.size < 2 * (LEAST - 1):
+        return None
+    length = _length(groups, changes[:_SAMPLE])
+    if length is None or changes.size < _AGAIN * _CHANGES * (number // length):
+        return None
+    begin = find_begin(groups, length)
+    times = (number - begin) // length
+    return Round(length, begin, times) if times >= LEAST else None
+
+
+def _length(groups: GroupRow, changes: Times) -> int | None:
+    """Return the shortest distance at which most changes come again, and clearly so."""
+    number = groups.size.size
+    most = min(_MOST, number // LEAST)
+    if most <= 1:
+        return None
+    apart = changes[np.newaxis, :] - changes[:, np.newaxis]
+    at_places = np.bincount(apart[(apart > 1) & (apart <= most)], minlength=most + 1)[2:]
+    every = np.arange(2, most + 1)
+    last = min(number, int(changes[-1]) + 1)
+    inside = np.searchsorted(changes, last - every)
+    likely = every[at_places >= _AGAIN * np.maximum(inside, 1)]
+    some = np.unique(np.linspace(2, most, _LOOKED_AT).astype(np.int64))
+    usual = np.array([_again(groups, changes, apart) for apart in some.tolist()])
+    least = max(_AGAIN, float(np.quantile(usual, _LOWER)) + _CLEARER)
+    for length in likely[:_CANDIDATES].tolist():
+        if _again(groups, changes, length) >= least:
+            return length
+    return None
+
+
+def _again(groups: GroupRow, changes: Times, apart: int) -> float:
+    """Return the share of the changes that come again so many groups later."""
+    inside = changes[changes + apart < groups.size.size]
+    inside = inside[groups.request[inside - 1] == groups.request[inside + apart]]
+    if inside.size < _CHANGES * (LEAST - 1):
+        return 0.0
+    same = groups.are_alike(inside - 1, inside - 1 + apart)
+    same &= groups.are_alike(inside, inside + apart)
+    same &= ~groups.are_alike(inside - 1 + apart, inside + apart)
+    return float(same.mean())
+
+
+def find_begin(groups: GroupRow, length: int) -> int:
+    """Return the place of the first group of the first round of so many.
+
+    A round begins with the longest pause where one stands out, else with its longest row of groups
+    that are alike.
+    """
+    whole = groups.size.size // length * length
+    pauses = np.median(groups.pauses[:whole].reshape(-1, length), axis=0)
+    ordered = np.sort(pauses)
+    if ordered[-1] > _STANDS_OUT * max(1.0, float(ordered[-2])):
+        return int(np.argmax(pauses))
+    changes = np.flatnonzero(~groups.alike(1)) + 1
+    places = np.bincount(changes % length, minlength=length)
+    common = np.flatnonzero(places >= max(1.0, _AGAIN * float(places.max())))
+    if not common.size:
+        return int(np.argmax(pauses))
+    rows = np.diff(np.append(common, common[0] + length))
+    return int(common[int(np.argmax(rows))])
