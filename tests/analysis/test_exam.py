@@ -268,7 +268,7 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
         lambda: alternating(20, 48, 1_000, 28 * 2_383),
         *("shallow-queue", "mx.compile", "MLX_MAX_OPS"),
     ),
-    "a cliff from 8 rows to 9": (a_cliff, "performance-cliff", "pad the shape", "async_eval"),
+    "a cliff from 8 rows to 9": (a_cliff, "performance-cliff", "pad beyond it", "async_eval"),
     "between encoders": (lambda: encoders(7.6), "tiny-encoders", "mx.compile", "async_eval"),
     "an event of another stream": (
         lambda: one_late(900),

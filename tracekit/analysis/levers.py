@@ -46,6 +46,8 @@ class Mechanism(StrEnum):
     MEMORY_BY_REQUEST = "memory-by-request"
     MEMORY_GROWTH = "memory-growth"
     GROWING_WORK = "growing-work"
+    GROWING_INPUT = "growing-input"
+    GROWING_HOST = "growing-host"
     COPIES_ON_BLIT = "copies-on-blit"
     COMPILE_IN_LOOP = "compile-in-loop"
     COMPILER_SERVICE = "compiler-service"

@@ -26,6 +26,7 @@ from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.rules import RULES
+from tracekit.analysis.wording import put_into_words
 
 
 def judge(
@@ -35,8 +36,8 @@ def judge(
     variants: Sequence[str] = ("",),
     **limits: float,
 ) -> list[Finding]:
-    steps = row_of_steps(times, variants)
-    return list(RULES[rule].judge(steps, None, beside, None, **limits))
+    known = {"iterations": row_of_steps(times, variants), "happenings": beside}
+    return [put_into_words(one) for one in inject(RULES[rule].judge, known, limits)]
 
 
 def spikes(times: list[int], *beside: Any, **limits: float) -> list[Finding]:
@@ -89,7 +90,7 @@ def test_each_variant_is_judged_by_itself() -> None:
     assert not judge("step-spikes", times, variants=variants)
     times[40] = 60 * MS
     [finding] = judge("step-spikes", times, variants=variants)
-    assert "1 of 50 steady steps of paged takes far longer" in finding.message
+    assert "1 of 50 steps of paged takes far longer" in finding.message
 
 
 def test_two_speeds_are_found_and_what_the_slow_one_costs(golden: Golden) -> None:

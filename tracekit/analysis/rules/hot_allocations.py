@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.growth import LIMIT, Growth
 from tracekit.analysis.intervals import Window, busy
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.levers import Mechanism
@@ -19,6 +20,7 @@ def hot_allocations(
     resource_allocations: pd.DataFrame,
     driver_events: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
+    growth: Growth | None,
     *,
     per_step: float = 1.5,
     per_second: float = 50.0,
@@ -30,7 +32,8 @@ def hot_allocations(
         there are `per_step` or more for each iteration (default 1.5), or where iterations are not
         known `per_second` or more for each second (50). A pool that fills at the beginning does
         not count. Where the largest grow all the time, the finding says so, as buffers that are
-        kept for use again do not help then. Time in which the driver wired memory for the target
+        kept for use again do not help then; where the device's time for a step rises with them,
+        growing-steps says both. Time in which the driver wired memory for the target
         is named beside it.
 
     Why it matters:
@@ -52,6 +55,8 @@ def hot_allocations(
     rate = len(own) / count
     if rate < (per_second if each == "second" else per_step) or own.empty:
         return
+    if growth is not None and growth.larger and growth.is_joint(LIMIT):
+        return  # growing-steps says it, together with the time that it costs
     if not habit(own["time"].to_numpy(dtype=np.int64), loop):
         return
     growing = growing_sizes(own, loop)

@@ -3,17 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.iterations import steady_iterations
+from tracekit.analysis.iterations import steady_iterations, unit
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rhythm import Beats, Modes, beats, explain, modes
-from tracekit.analysis.rule import Finding, Findings, finding, longest
-from tracekit.base import duration, percent
+from tracekit.analysis.rule import Fact, Finding, Findings, finding, longest
 
-_ADVICE = (
-    "In a steady decode loop each step does the same work and should take the same time. Look at "
-    "a slow and a fast step side by side in the timeline: work that is done only every few steps "
-    "(growing a cache, copying, logging), a host that is late, a clock that swings or other "
-    "programs. Spread such work over all steps, or move it out of the loop."
-)
+_OF_WORK = 0.5  # of the distance of two speeds, for the device's work to explain them
 
 
 def irregular_cadence(
@@ -28,27 +23,34 @@ def irregular_cadence(
     least_separation: float = 4.0,
     least_changes: int = 6,
 ) -> Findings:
-    """The steps' rhythm is irregular.
+    """The steps' rhythm is irregular, though they do as much work.
 
     What it looks for:
-        The time from the start of a steady step to the start of the next. It fires when steps
+        The time from the start of a steady step to the start of the next; of iterations that nobody
+        marks, from the device's end of one to its end of the next. It fires when steps
         swing between two speeds: the slow ones take at least `least_excess` (20 %) longer, both
         kinds make up at least `least_share` (15 %) of the steps, are `least_separation` (4)
         robust standard deviations apart and take turns at least `least_changes` (6) times. Else
         it fires when a step differs from the next by more than `limit` (20 %, a robust
         coefficient of variation, less what so few steps leave open). Neither single outliers,
-        which step-spikes judges, nor a slow drift make a rhythm irregular. Each of several
+        which step-spikes judges, nor a slow drift make a rhythm irregular, and neither does the
+        device's own work: where it differs from step to step, that is uneven-work. Each of several
         variants that are compared is judged by itself.
 
     Why it matters:
         Dispatches of a steady loop come at regular intervals. Where they do not, something other
         than the kernels decides how fast it goes, and a mean says little.
 
+    What to do:
+        Compare a slow and a fast step in the timeline; spread what makes the difference over all
+        steps, or take it out of the loop.
+
     When it abstains:
         When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
         whose steps differ with the requests.
     """
-    for row in beats(steady_iterations(iterations), requests, spans):
+    steady = steady_iterations(iterations)
+    for row in beats(steady, requests, spans):
         two = modes(row.times)
         swings = (
             two.excess >= least_excess
@@ -56,47 +58,58 @@ def irregular_cadence(
             and two.separation >= least_separation
             and two.changes >= least_changes
         )
-        if swings:
-            yield _swinging(row, two, happenings)
-        elif row.variation * _certain(row) > limit:
-            yield _uneven(row)
+        if swings and not _is_of_work(row, two):
+            yield _swinging(row, two, happenings, unit(steady))
+        elif not swings and row.variation_of_rest * row.certain > limit:
+            yield _uneven(row, unit(steady))
 
 
-def _certain(row: Beats) -> float:
-    """Return what is left of a variation by so many steps, less one standard error.
+def _is_of_work(row: Beats, two: Modes) -> bool:
+    """Tell whether the slow steps take longer because the device works longer in them."""
+    if not row.has_work:
+        return False
+    more = float(np.median(row.work[two.slow]) - np.median(row.work[~two.slow]))
+    return more >= _OF_WORK * (two.slow_time - two.fast_time)
 
-    A median of absolute differences has a relative standard error of about 1.17 / √n.
-    """
-    return 1 - 1.17 / np.sqrt(row.starts.size)
 
-
-def _swinging(row: Beats, two: Modes, happenings: pd.DataFrame) -> Finding:
+def _swinging(row: Beats, two: Modes, happenings: pd.DataFrame, called: str) -> Finding:
     excess = (row.times - two.fast_time).astype(np.float64)
     why = explain(row, two.slow, excess, happenings)
     lost = (two.slow_time - two.fast_time) * int(two.slow.sum())
     return finding(
-        message=(
-            f"The steady steps{row.of_variant} swing between two speeds: "
-            f"{duration(two.fast_time)} and {duration(two.slow_time)}; "
-            f"{percent(two.slow.mean())} are slow, and it changed {two.changes:,} times in "
-            f"{two.slow.size:,} steps. {why.sentence}"
+        wording="irregular-cadence-swings",
+        facts=(
+            Fact("unit", called),
+            Fact("variant", row.variant),
+            Fact("fast", two.fast_time, "ns"),
+            Fact("slow", two.slow_time, "ns"),
+            Fact("slow_share", float(two.slow.mean()), "ratio"),
+            Fact("changes", two.changes),
+            Fact("steps", int(two.slow.size)),
+            Fact("causes", why.listed),
+            Fact("unexplained", why.unexplained),
         ),
-        advice=_ADVICE,
+        lever=Mechanism.UNEVEN_WORK,
+        cause=why.mechanism,
         evidence=longest("steps", row.starts[two.slow], row.ends[two.slow]),
         saving=round(max(0.0, lost - float(why.compiled.sum()))),
         within=why.within,
     )
 
 
-def _uneven(row: Beats) -> Finding:
-    low, middle, high = np.percentile(row.times, (5, 50, 95))
+def _uneven(row: Beats, called: str) -> Finding:
+    low, middle, high = np.percentile(row.times, (5, 50, 95)).tolist()
     return finding(
-        message=(
-            f"The steady steps{row.of_variant} come unevenly: one differs from the next by "
-            f"{percent(row.variation)} (robust coefficient of variation), 5 % of them take less "
-            f"than {duration(low)}, half less than {duration(middle)}, and 5 % more than "
-            f"{duration(high)}."
+        wording="irregular-cadence-uneven",
+        facts=(
+            Fact("unit", called),
+            Fact("variant", row.variant),
+            Fact("variation", row.variation, "ratio"),
+            Fact("low", low, "ns"),
+            Fact("middle", middle, "ns"),
+            Fact("high", high, "ns"),
+            Fact("work_known", row.has_work),
         ),
-        advice=_ADVICE,
+        lever=Mechanism.UNEVEN_WORK,
         evidence=longest("steps", row.starts, row.ends),
     )

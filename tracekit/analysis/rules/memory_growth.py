@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import pandas as pd
 
+from tracekit.analysis.growth import LIMIT, Growth
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.iterations import Loop
@@ -30,6 +31,7 @@ def memory_growth(
     gauges: pd.DataFrame | None,
     request_rises: RequestRises | None,
     resource_allocations: pd.DataFrame | None,
+    growth: Growth | None,
     machine: Machine,
     *,
     share: float = 0.05,
@@ -42,7 +44,8 @@ def memory_growth(
         target has allocated, or of its resident memory where that was not recorded. It fires
         when they rise from part to part up to the end, by more than `share` of the first (default
         5 %) and more than `least` bytes (32 MiB); what goes up and down, and what is allocated
-        once, does not count. Where pauses part three requests or more, it is what each of them
+        once, does not count. Where the device's time for a step rises with it, growing-steps says
+        both. Where pauses part three requests or more, it is what each of them
         leaves behind that counts: it fires when late ones leave as much as early ones, and is
         silent when the last ones leave nothing. It is silent where the workload itself reports, by
         a gauge `bytes_held`, that it keeps as much.
@@ -68,6 +71,8 @@ def memory_growth(
     enough = found.grown > max(least, share * found.floors[0])
     if not found.rising or not enough or found.grown <= _MEANT * kept:
         return
+    if growth is not None and growth.is_joint(LIMIT):
+        return  # growing-steps says it, together with the time that it costs
     meant = f" Of that the workload itself says that it keeps {size(kept)}; the rest is beside it."
     yield finding(
         message=(

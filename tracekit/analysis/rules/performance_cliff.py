@@ -5,27 +5,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet, Window, busy, clip
+from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.machine import below_best
-from tracekit.analysis.rhythm import best_split, spread
-from tracekit.analysis.rule import Evidence, Findings, Severity, finding
+from tracekit.analysis.rhythm import find_border
+from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding
 from tracekit.analysis.scope import Device, of_a_server
 from tracekit.analysis.work_names import NamedWork
-from tracekit.base import duration
 
-_ADVICE = (
-    "If work was added there, such as a request that joined the batch, nothing is wrong. Else a "
-    "shape crossed a border from which another kernel is chosen: in MLX more than so many rows of "
-    "a quantized product, a length from which attention takes two passes, a head size or a mask "
-    "that the fused kernel does not take. Compare the kernels' names before and after, pad the "
-    "shape to the next size that has a fast kernel or stay below the border, and measure both ways."
-)
-_SIDE = 8  # iterations on either side, at least
-_NEAR = 4  # iterations on either side of the border, which have the levels of their sides
-_CLEAR = 6.0  # robust deviations between both levels
-_AT_ONCE = 0.75  # of the rise, which comes between two neighbours
 _MORE = 0.05  # of the time, for the clock or other processes to explain it
 _NAMED, _RARE = 3, 0.1
 
@@ -48,13 +37,17 @@ def performance_cliff(
         The device's time for an iteration, in a loop of which all iterations have about as many
         pieces of device work. It fires, as a note, when it rises by more than `limit` (25 %)
         between one iteration and the next and stays there, with at least 8 iterations on either
-        side, each steady in itself; a slow drift is none. It is silent where the clock was lower
-        or other processes used the GPU more from then on. Where work has names, those that came
-        and those that went are named.
+        side, each steady in itself; a slow drift is growing-steps'. It is silent where the clock
+        was lower or other processes used the GPU more from then on, and says where the clock is not
+        known. Where work has names, those that came and those that went are named. Where the
+        device's time stays, its idle time in an iteration is judged in the same way.
 
     Why it matters:
         Libraries choose kernels by shape. Where a shape crosses a border, speed may fall by a
         third from one batch size or one context length to the next.
+
+    What to do:
+        See whether work was added there; if not, stay below the border or pad beyond it.
 
     When it abstains:
         When no loop is found, for a server, whose steps differ with the requests, when the target
@@ -64,13 +57,19 @@ def performance_cliff(
     if of_a_server(rows, requests, spans):
         raise Unavailable("the steps are a server's, which differ with the requests.")
     starts, ends = bounds(rows)
+    known = "work" in rows and bool(rows["work"].notna().all())
     times = IntervalSet.of(*gpu.spans).within(starts, ends).astype(np.float64)
-    border = _border(times)
+    if known:
+        times = rows["work"].to_numpy(dtype=np.float64)
+    border = find_border(times)
     if border is None:
+        yield from _when_idle(times, ends - starts, starts, loop, limit)
         return
     before, after = float(np.median(times[:border])), float(np.median(times[border:]))
     pieces = np.diff(np.searchsorted(np.sort(gpu.spans[0]), np.append(starts, ends[-1])))
-    fewer, more = np.median(pieces[:border]), np.median(pieces[border:])
+    if known:
+        pieces = rows["pieces"].to_numpy(dtype=np.float64)
+    fewer, more = float(np.median(pieces[:border])), float(np.median(pieces[border:]))
     if after <= (1 + limit) * before or not fewer <= more <= 2 * fewer:
         return
     at, until = int(starts[border]), int(ends[-1])
@@ -78,31 +77,58 @@ def performance_cliff(
     first, second = (_disturbed(gpu.others, gpu_performance_states, side) for side in sides)
     if second > first + _MORE:
         return
-    times_as_long = f"{after / before:.2f} times as long"
-    names = "" if work is None else _changed(work, at)
+    came, went = ((), ()) if work is None else _changed(work, at)
     yield finding(
         severity=Severity.NOTE,
-        message=(
-            f"From {unit(rows)} {border + 1:,} of {times.size:,} on, the device takes "
-            f"{duration(after)} for one where it took {duration(before)} before, {times_as_long}."
-            f"{names}"
+        wording="performance-cliff",
+        facts=(
+            Fact("unit", unit(rows)),
+            Fact("place", border + 1),
+            Fact("iterations", int(times.size)),
+            Fact("before", before, "ns"),
+            Fact("after", after, "ns"),
+            Fact("factor", f"{after / before:.2f}"),
+            Fact("more_pieces", more > fewer),
+            Fact("pieces_before", round(fewer)),
+            Fact("pieces_after", round(more)),
+            Fact("named", work is not None),
+            Fact("came", ", ".join(f"“{name}”" for name in came)),
+            Fact("went", ", ".join(f"“{name}”" for name in went)),
+            Fact("clock_known", _knows_clock(gpu_performance_states, sides[1])),
         ),
-        advice=_ADVICE,
-        evidence=(Evidence("gpu_intervals", at, until, times_as_long),),
+        lever=Mechanism.CLIFF_BY_SHAPE,
+        evidence=(Evidence("gpu_intervals", at, until, f"{after / before:.2f} times as long"),),
         saving=round((after - before) * (times.size - border)),
     )
 
 
-def _border(times: NDArray[np.float64]) -> int | None:
-    """Return the place from which on the times lie higher, both sides steady; None without one."""
-    if times.size < 2 * _SIDE:
-        return None
-    border = best_split(times, _SIDE)
-    sides = times[:border], times[border:]
-    low, high = (float(np.median(side)) for side in sides)
-    near = np.median(times[border : border + _NEAR]) - np.median(times[border - _NEAR : border])
-    clear = high - low > _CLEAR * max(map(spread, sides)) and near > _AT_ONCE * (high - low)
-    return border if high > low and clear else None
+def _when_idle(
+    times: NDArray[np.float64], whole: Times, starts: Times, loop: Loop, limit: float
+) -> Findings:
+    """Say from which iteration on the device idles for longer in each, where that is so."""
+    idle = np.maximum(whole - times, 0)
+    border = find_border(idle)
+    if border is None or loop.paced:
+        return
+    before, after = float(np.median(idle[:border])), float(np.median(idle[border:]))
+    if after - before <= limit * float(np.median(whole[:border])):
+        return
+    at = int(starts[border])
+    yield finding(
+        severity=Severity.NOTE,
+        wording="performance-cliff-idle",
+        facts=(
+            Fact("place", border + 1),
+            Fact("iterations", int(times.size)),
+            Fact("before", before, "ns"),
+            Fact("after", after, "ns"),
+            Fact("work", float(np.median(times)), "ns"),
+        ),
+        lever=Mechanism.HOST_ELSEWHERE,
+        evidence=(Evidence("gpu_intervals", at, loop.end, "idles for longer"),),
+        saving=round((after - before) * (times.size - border)),
+        within="bubbles",
+    )
 
 
 def _disturbed(others: pd.DataFrame, states: pd.DataFrame | None, side: Window) -> float:
@@ -115,19 +141,20 @@ def _disturbed(others: pd.DataFrame, states: pd.DataFrame | None, side: Window) 
     return max(slow, shared / max(1, side.length))
 
 
-def _changed(work: NamedWork, at: int) -> str:
-    """Say, with a blank before it, which names of work came and went about a moment."""
+def _knows_clock(states: pd.DataFrame | None, side: Window) -> bool:
+    try:
+        below_best(states, side)
+    except Unavailable:
+        return False
+    return True
+
+
+def _changed(work: NamedWork, at: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return which names of work came and which went about a moment, those that took most first."""
     took = (work.ends - work.starts).astype(np.float64)
     late = np.bincount(work.codes, weights=took * (work.starts >= at), minlength=len(work.names))
     shares = late / np.maximum(1, np.bincount(work.codes, weights=took, minlength=late.size))
     ranked = [(work.names[code], float(shares[code])) for code in np.argsort(-late, kind="stable")]
-    came = [name for name, share in ranked if share > 1 - _RARE][:_NAMED]
-    went = [name for name, share in ranked if share < _RARE][:_NAMED]
-    if not came and not went:
-        return " The same kernels run, by their names."
-    said = [
-        f"{what} {', '.join(f'“{name}”' for name in names)}"
-        for what, names in (("new are", came), ("no longer run", went))
-        if names
-    ]
-    return f" By their names, {'; '.join(said)}."
+    came = tuple(name for name, share in ranked if share > 1 - _RARE)
+    went = tuple(name for name, share in ranked if share < _RARE)
+    return came[:_NAMED], went[:_NAMED]

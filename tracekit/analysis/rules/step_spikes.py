@@ -1,21 +1,29 @@
 """`step-spikes`: a few steps take far longer than their neighbours."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.iterations import steady_iterations
+from tracekit.analysis.iterations import steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
-from tracekit.analysis.rhythm import LEAST_EXCESS, LEAST_Z, Beats, beats, explain, period, spikes
-from tracekit.analysis.rule import Finding, Findings, finding, longest
-from tracekit.base import duration, percent
-
-_ADVICE = (
-    "Look at the spikes in the timeline: compile all pipelines before the steady steps begin, "
-    "allocate and wire memory up front, keep garbage collection, logging and reading files out "
-    "of the loop, and close other programs. Spikes that nothing recorded explains are often the "
-    "operating system's: run again and see whether they recur at the same steps."
+from tracekit.analysis.rhythm import (
+    BESIDE,
+    COMPILED,
+    LEAST_EXCESS,
+    LEAST_Z,
+    LONGER_WORK,
+    Beats,
+    Explanation,
+    beats,
+    beside_others,
+    explain,
+    period,
+    spikes,
 )
+from tracekit.analysis.rule import Fact, Finding, Findings, finding, longest
+from tracekit.analysis.scope import Device
 
 
 def step_spikes(
@@ -23,6 +31,9 @@ def step_spikes(
     requests: pd.DataFrame | None,
     happenings: pd.DataFrame,
     spans: pd.DataFrame | None,
+    compiler_activity: pd.DataFrame | None,
+    specializations: pd.DataFrame | None,
+    gpu: Device | None,
     *,
     least_z: float = LEAST_Z,
     least_excess: float = LEAST_EXCESS,
@@ -35,49 +46,94 @@ def step_spikes(
     What it looks for:
         Steady steps, from the start of one to the start of the next, that are `least_z` (8)
         robust standard deviations and `least_excess` (50 %) of the median beyond the steps
-        around them. It fires when what they take beyond that median is more than `limit` (1 %)
+        around them; iterations that nobody marks, from the device's end of one to its end of the
+        next. It fires when what they take beyond that median is more than `limit` (1 %)
         of all steady steps' time. Each is explained by what happened in it beyond its share in
         the other steps: compiles, other processes, memory, states of the machine, spans that
         the workload reports, an idle device. Spikes that come every so many steps are said to.
         In a loop without marks it takes `fewest` of them (3), as one may be a stop of the program.
         Where more than `most` (15 %) of the steps stand out they are no spikes: irregular-cadence
-        judges them. Each of several variants that are compared is judged by itself. Time in
-        compiles is left to pipeline-churn to save; where a spike is idle time of the device,
-        bubbles counts that too.
+        judges them. Steps that do other work, in far more or fewer pieces, are uneven-work's, those
+        in which shaders were compiled pipeline-churn's, and iterations that open a request are
+        none. Each of
+        several variants that are compared is judged by itself. Idle time of the device is bubbles'
+        too.
 
     Why it matters:
-        A spike is a token that a person waits for, and means hide it.
+        A spike is a result that a person waits for, and means hide it.
+
+    What to do:
+        Take what explains most of them out of the loop, or do it beside the device's work.
 
     When it abstains:
         When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
         whose steps differ with the requests.
     """
     steady = steady_iterations(iterations)
-    marked = "source" not in steady or (steady["source"] == "steps").all()
+    marked = bool("source" not in steady or (steady["source"] == "steps").all())
+    compiles_known = compiler_activity is not None or specializations is not None
     for row in beats(steady, requests, spans):
         chosen, excess = spikes(row, least_z, least_excess)
-        few = (1 if marked else fewest) <= chosen.sum() and chosen.mean() <= most
-        if few and excess[chosen].sum() > limit * row.times.sum():
-            yield _finding(row, chosen, excess, happenings)
+        few = chosen.any() and chosen.mean() <= most
+        if not few:
+            continue
+        why = _explained(row, chosen, excess, happenings, gpu)
+        causes = np.array(why.causes, dtype=object)
+        kept = ~((causes == LONGER_WORK) & row.is_other_work[chosen])
+        if compiles_known:
+            kept &= causes != COMPILED
+        chosen[np.flatnonzero(chosen)[~kept]] = False
+        enough = chosen.sum() >= (1 if marked else fewest)
+        if enough and excess[chosen].sum() > limit * row.times.sum():
+            why = _explained(row, chosen, excess, happenings, gpu)
+            yield _finding(row, chosen, excess, why, unit(steady), marked=marked)
+
+
+def _explained(
+    row: Beats,
+    chosen: NDArray[np.bool_],
+    excess: NDArray[np.float64],
+    happenings: pd.DataFrame,
+    gpu: Device | None,
+) -> Explanation:
+    """Explain the spikes; the device's work takes longer beside that of other processes."""
+    why = explain(row, chosen, excess, happenings)
+    if gpu is None or not row.has_work or chosen.all():
+        return why
+    beside = beside_others(row, chosen, gpu.others)[chosen]
+    pairs = zip(why.causes, beside.tolist(), strict=True)
+    causes = (BESIDE if other and cause == LONGER_WORK else cause for cause, other in pairs)
+    return replace(why, causes=tuple(causes))
 
 
 def _finding(
-    row: Beats, chosen: NDArray[np.bool_], excess: NDArray[np.float64], happenings: pd.DataFrame
+    row: Beats,
+    chosen: NDArray[np.bool_],
+    excess: NDArray[np.float64],
+    why: Explanation,
+    called: str,
+    *,
+    marked: bool,
 ) -> Finding:
-    why = explain(row, chosen, excess, happenings)
-    lost, number = float(excess[chosen].sum()), int(chosen.sum())
-    steps = f"{number:,} of {chosen.size:,} steady steps{row.of_variant}"
-    took = "takes far longer than its" if number == 1 else "take far longer than their"
+    lost = float(excess[chosen].sum())
     every = period(chosen)
-    again = f" They come every {every} steps." if every else ""
     return finding(
-        message=(
-            f"{steps} {took} neighbours: up to "
-            f"{duration(int(row.times[chosen].max()))} where {duration(np.median(row.times))} is "
-            f"usual, {duration(lost)} too much in all "
-            f"({percent(lost / row.times.sum())} of their time).{again} {why.sentence}"
+        wording="step-spikes",
+        facts=(
+            Fact("unit", called),
+            Fact("spikes", int(chosen.sum())),
+            Fact("steps", int(chosen.size)),
+            Fact("variant", row.variant),
+            Fact("longest", int(row.times[chosen].max()), "ns"),
+            Fact("usual", float(np.median(row.times)), "ns"),
+            Fact("lost", lost, "ns"),
+            Fact("lost_share", lost / float(row.times.sum()), "ratio"),
+            Fact("every", every),
+            Fact("unsure", bool(every) and not marked),
+            Fact("causes", why.listed),
+            Fact("unexplained", why.unexplained),
         ),
-        lever=Mechanism.PERIODIC_WAIT if every and why.waited else Mechanism.SPIKES_UNEXPLAINED,
+        lever=Mechanism.PERIODIC_WAIT if every and why.waited else why.mechanism,
         evidence=longest("steps", row.starts[chosen], row.ends[chosen], why.causes),
         saving=round(lost - float(why.compiled.sum())),
         within=why.within,

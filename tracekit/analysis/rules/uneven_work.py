@@ -1,0 +1,173 @@
+"""`uneven-work`: iterations do unlike amounts of work on the device."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.iterations import steady_iterations, unit
+from tracekit.analysis.levers import Mechanism
+from tracekit.analysis.repetition import Structure
+from tracekit.analysis.rhythm import (
+    LEAST_EXCESS,
+    LEAST_Z,
+    Beats,
+    beats,
+    beside_others,
+    modes,
+    spikes,
+)
+from tracekit.analysis.rounds import FEWEST
+from tracekit.analysis.rule import Fact, Finding, Findings, Severity, finding, longest
+from tracekit.analysis.scope import Device
+
+_SHOWN = 3
+
+
+def uneven_work(
+    gpu: Device,
+    structure: Structure,
+    iterations: pd.DataFrame,
+    requests: pd.DataFrame | None,
+    spans: pd.DataFrame | None,
+    *,
+    limit: float = 0.20,
+    least_excess: float = 0.20,
+    least_share: float = 0.15,
+    least_separation: float = 4.0,
+    least_changes: int = 6,
+    most: float = 0.15,
+    fewest: int = 3,
+) -> Findings:
+    """Iterations do unlike amounts of work on the device.
+
+    What it looks for:
+        Groups of command buffers with unlike device time that come again in the same order, of
+        which some in a row are alike, such as a validation pass after every twentieth step: they
+        are named, and where they come 8 times or more they are one iteration. Otherwise the
+        device time of each iteration: a few,
+        up to `most` (15 %) and at least `fewest` (3), with far more than their neighbours; two
+        kinds, at least `least_excess` (20 %) and `least_separation` (4) robust standard deviations
+        apart, of which the rarer makes up `least_share` (15 %), that take turns `least_changes` (6)
+        times; or one that differs from the next
+        by more than `limit` (20 %, a robust coefficient of variation). All of these are notes.
+        The few have more pieces of work or fewer: where as many take longer, step-spikes says so.
+        Those in which the device also ran for other processes, on whatever channel, do not count.
+
+    Why it matters:
+        It is no fault by itself, but a mean over unlike iterations says little, and one that has
+        far more work than the others makes whoever waits for the next one wait.
+
+    What to do:
+        Nothing, if that is meant: compare like iterations, and medians instead of means.
+
+    When it abstains:
+        When no loop is found, when the device time of iterations is not known, with fewer than
+        16 of a kind, for a server, whose steps differ with the requests, and where a CPU did the
+        work.
+    """
+    steady = steady_iterations(iterations)
+    if 1 < len(structure.kinds) < len(structure.profile):
+        yield _rounds(structure, steady)
+    if structure.profile:
+        return
+    rows = beats(steady, requests, spans)
+    if not any(row.has_work for row in rows):
+        raise Unavailable("the device time of each iteration is not known.")
+    called = unit(steady)
+    for row in rows:
+        if not row.has_work:
+            continue
+        by_work = replace(row, ends=row.starts + row.work.astype(np.int64))
+        far, _ = spikes(by_work, LEAST_Z, LEAST_EXCESS)
+        far &= row.is_other_work
+        if far.any() and not far.all():
+            far &= ~beside_others(row, far, gpu.others)
+        two = modes(by_work.times)
+        of_two_kinds = (
+            two.excess >= least_excess
+            and two.minority >= least_share
+            and two.separation >= least_separation
+            and two.changes >= least_changes
+        )
+        if fewest <= far.sum() and far.mean() <= most:
+            yield _few(row, far, called)
+        elif of_two_kinds:
+            yield _two(row, two.slow, called)
+        elif row.variation_of_work * row.certain > limit:
+            yield _spread(row, called)
+
+
+def _rounds(structure: Structure, steady: pd.DataFrame) -> Finding:
+    shown = list(enumerate(structure.kinds[:_SHOWN], start=1))
+    times = [Fact(f"work_{place}", time, "ns") for place, (_, time) in shown]
+    numbers = [Fact(f"groups_{place}", number) for place, (number, _) in shown]
+    starts = steady["start"].to_numpy(dtype=np.int64)
+    ends = starts + steady["duration"].to_numpy(dtype=np.int64)
+    return finding(
+        wording="uneven-work-rounds",
+        facts=(
+            Fact("groups", len(structure.profile)),
+            Fact("times", structure.times),
+            Fact("kinds", len(structure.kinds)),
+            Fact("is_iteration", structure.times >= FEWEST),
+            *times,
+            *numbers,
+        ),
+        lever=Mechanism.UNEVEN_WORK,
+        severity=Severity.NOTE,
+        evidence=longest("gpu_intervals", starts, ends),
+    )
+
+
+def _few(row: Beats, far: np.ndarray, called: str) -> Finding:
+    return finding(
+        wording="uneven-work-few",
+        facts=(
+            Fact("unit", called),
+            Fact("variant", row.variant),
+            Fact("few", int(far.sum())),
+            Fact("steps", int(far.size)),
+            Fact("longest", float(row.work[far].max()), "ns"),
+            Fact("usual", float(np.median(row.work)), "ns"),
+            Fact("share", float(row.work[far].sum() / row.work.sum()), "ratio"),
+        ),
+        lever=Mechanism.UNEVEN_WORK,
+        severity=Severity.NOTE,
+        evidence=longest("gpu_intervals", row.starts[far], row.ends[far]),
+    )
+
+
+def _two(row: Beats, more: np.ndarray, called: str) -> Finding:
+    return finding(
+        wording="uneven-work-kinds",
+        facts=(
+            Fact("unit", called),
+            Fact("variant", row.variant),
+            Fact("less", float(np.median(row.work[~more])), "ns"),
+            Fact("more", float(np.median(row.work[more])), "ns"),
+            Fact("more_share", float(more.mean()), "ratio"),
+        ),
+        lever=Mechanism.UNEVEN_WORK,
+        severity=Severity.NOTE,
+        evidence=longest("gpu_intervals", row.starts[more], row.ends[more]),
+    )
+
+
+def _spread(row: Beats, called: str) -> Finding:
+    low, middle, high = np.percentile(row.work, (5, 50, 95)).tolist()
+    return finding(
+        wording="uneven-work-spread",
+        facts=(
+            Fact("unit", called),
+            Fact("variant", row.variant),
+            Fact("variation", row.variation_of_work, "ratio"),
+            Fact("low", low, "ns"),
+            Fact("middle", middle, "ns"),
+            Fact("high", high, "ns"),
+        ),
+        lever=Mechanism.UNEVEN_WORK,
+        severity=Severity.NOTE,
+        evidence=longest("gpu_intervals", row.starts, row.ends),
+    )
