@@ -1,0 +1,333 @@
+"""Exports of made-up programs, played through the command line: what repeats, and what is said.
+
+Each is a program that people run: questions and answers, training with validation, a model layer by
+layer, steps that grow. What must be said of it was written down before it was played.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from exported import findings_of
+from stock import Stock, jitter
+
+MS = 1_000.0
+GIB = 1 << 30
+RHYTHM = {"step-spikes", "irregular-cadence"}
+
+
+@pytest.fixture
+def result_of(tmp_path: Path) -> Callable[[Stock], dict[str, Any]]:
+    """Write a program's exports, import and analyze them; return the result."""
+    return lambda made: findings_of(tmp_path / "exported", made.tables(), "python3")
+
+
+@pytest.fixture
+def played(result_of: Callable[[Stock], dict[str, Any]]) -> Callable[[Stock], list[dict[str, Any]]]:
+    """Return the findings alone."""
+    return lambda made: result_of(made)["findings"]
+
+
+def rules(findings: Sequence[dict[str, Any]]) -> set[str]:
+    return {one["rule"] for one in findings}
+
+
+def of_rule(findings: Sequence[dict[str, Any]], rule: str) -> dict[str, Any]:
+    [found] = [one for one in findings if one["rule"] == rule]
+    return found
+
+
+def facts(finding: dict[str, Any]) -> dict[str, Any]:
+    return {fact["name"]: fact["value"] for fact in finding["facts"]}
+
+
+def step(made: Stock, work: float, buffers: int = 1, host: float = 300) -> None:
+    for _ in range(buffers):
+        made.buffer([work / buffers])
+    made.wait()
+    made.spend(host)
+
+
+def questions(number: int, tokens: int, prefill: float = 600 * MS) -> Stock:
+    """Answer questions of a person, who reads and types for a second or three in between."""
+    made = Stock()
+    for question in range(number):
+        step(made, prefill * (0.9 + 0.2 * (question % 2)), 2)
+        for factor in jitter(tokens, 0.02, question):
+            step(made, 12 * MS * factor, 3)
+        made.spend((1_000 + 700 * (question % 4)) * MS)
+    return made
+
+
+def test_the_prefill_of_six_questions_is_not_a_spike_and_a_pause_is_nobodys_fault(
+    played: Callable[..., Any],
+) -> None:
+    findings = played(questions(6, 60))
+    assert not rules(findings) & (RHYTHM | {"bubbles", "host-bound", "uneven-work"})
+    assert "5 pauses" in of_rule(findings, "left-out-time")["message"]
+
+
+@pytest.mark.parametrize(
+    ("training", "validation", "buffers", "rounds"), [(20, 10, 4, 12), (5, 3, 1, 30), (8, 2, 2, 20)]
+)
+def test_validation_after_every_so_many_steps_is_named_as_groups_that_come_again(
+    training: int, validation: int, buffers: int, rounds: int, played: Callable[..., Any]
+) -> None:
+    made = Stock()
+    for factor in jitter(rounds, 0.005):
+        for noise in jitter(training, 0.02, 3):
+            step(made, 40 * MS * factor * noise, buffers)
+        for noise in jitter(validation, 0.02, 4):
+            step(made, 14 * MS * factor * noise)
+    findings = played(made)
+    assert not rules(findings) & RHYTHM
+    found = of_rule(findings, "uneven-work")
+    known = facts(found)
+    assert found["severity"] == "note"
+    assert known["groups"] == training + validation
+    assert known["times"] in {rounds - 1, rounds}  # nothing comes after the last one
+    assert [known["groups_1"], known["groups_2"]] == [training, validation]
+    assert known["work_1"] == pytest.approx(40e6, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("depth", "host", "parts", "waits"),
+    [(100, 50, 2, False), (6, 5_000, 4, True), (100, 5_000, 2, True)],
+    ids=["runs far ahead", "six ahead", "waits once a step"],
+)
+def test_eight_equal_blocks_on_a_device_that_never_idles_have_an_even_rhythm(
+    depth: int, host: float, parts: int, *, waits: bool, played: Callable[..., Any]
+) -> None:
+    made, ends = Stock(), list[float]()
+    for factor in jitter(50, 0.01, 7):
+        for noise in jitter(8, 0.03, len(ends)):
+            for _ in range(parts):
+                made.buffer([9_500 / parts * factor * noise])
+            ends.append(made.done)
+            made.wait(ends[max(0, len(ends) - 1 - depth)])
+            made.spend(host)
+        if waits:
+            made.wait()
+    assert not rules(played(made)) & RHYTHM
+
+
+@pytest.mark.parametrize(("longer", "noise"), [(3, 0.02), (8, 0.02), (8, 0.2)])
+def test_48_layers_are_not_iterations_where_every_48th_is_longer(
+    longer: float, noise: float, result_of: Callable[..., Any]
+) -> None:
+    made, random = Stock(), np.random.default_rng(14)
+    for _ in range(20):
+        for layer in range(48):
+            factor = float(random.lognormal(0, noise)) * (longer if layer == 47 else 1)
+            made.buffer([400 * factor])
+            made.wait()
+            made.spend(60 * float(random.lognormal(0, 0.6)))
+    result = result_of(made)
+    assert not rules(result["findings"]) & RHYTHM
+    waits = {one["name"]: one["value"] for one in result["metrics"]}["readbacks_per_step"]
+    assert waits == pytest.approx(48, abs=1)
+
+
+def test_the_programs_own_marks_win_over_what_is_found(played: Callable[..., Any]) -> None:
+    made = Stock()
+    begin = made.now
+    for _ in range(5):
+        made.add("compiler_activity", made.now, 190 * MS, compiler="x", program="Compute")
+        made.spend(190 * MS)
+        step(made, 9 * MS, 3)
+    warm = made.now
+    for factor in jitter(80, 0.02):
+        step(made, 9 * MS * factor, 3)
+    cells = {"subsystem": "tracekit", "category": "phases"}
+    phases = (("warm-up", begin, warm), ("steady", warm, made.now))
+    for number, (name, start, end) in enumerate(phases, start=1):
+        made.add("signpost_intervals", start, end - start, name=name, identifier=number, **cells)
+    findings = played(made)
+    assert not rules(findings) & {*RHYTHM, "pipeline-churn", "bubbles"}
+    assert not any("202 ms" in one["message"] for one in findings)
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["waits for each", "runs ahead"])
+def test_uneven_work_is_not_an_irregular_rhythm(waits: bool, played: Callable[..., Any]) -> None:
+    made = Stock()
+    for factor in jitter(200, 0.45, 4):
+        made.buffer([12 * MS * factor])
+        if waits:
+            made.wait()
+        else:
+            made.run_ahead()
+    findings = played(made)
+    assert not rules(findings) & RHYTHM
+    found = of_rule(findings, "uneven-work")
+    assert found["severity"] == "note"
+    assert facts(found)["variation"] > 0.3
+
+
+def test_a_finder_that_is_not_sure_of_a_loop_says_so(played: Callable[..., Any]) -> None:
+    made, random = Stock(), np.random.default_rng(2)
+    for _ in range(300):
+        odd = random.random() < 0.3
+        for _ in range(int(random.integers(1, 6)) if odd else 2):
+            made.buffer([2_000 * float(random.lognormal(0, 0.1))])
+        made.wait()
+        made.spend(4_000)
+    assert "what may be a loop of" in of_rule(played(made), "bubbles")["message"]
+
+
+def growing(
+    steps: int, work: tuple[float, float], memory: tuple[float, float], each: int = 0
+) -> Stock:
+    """Let a step take longer, by a line, while memory (GiB) and allocations grow with it."""
+    made = Stock()
+    shares = np.linspace(0, 1, steps).tolist()
+    for share, factor in zip(shares, jitter(steps, 0.01), strict=True):
+        size = round((memory[0] + (memory[1] - memory[0]) * share) * GIB)
+        made.add("allocated_sizes", made.now, 0, size=size)
+        cells = {
+            "event": "Allocation",
+            "type": "Buffer",
+            "size": round((1 + 3 * share) * (1 << 20)),
+        }
+        for place in range(each):
+            made.add("resource_allocations", made.now + 5 * place, **cells)
+        step(made, (work[0] + (work[1] - work[0]) * share) * factor, 6, 3_000)
+    rows = made.rows["allocated_sizes"]
+    ends = [row["start"] for row in rows[1:]] + [round(made.now * 1e3)]
+    for row, end in zip(rows, ends, strict=True):
+        row["duration"] = end - row["start"]
+    return made
+
+
+def test_device_time_and_memory_that_rise_together_are_one_finding(
+    played: Callable[..., Any],
+) -> None:
+    """The text-to-speech program of sgl-project/sglang-omni #2017."""
+    findings = played(growing(120, (70 * MS, 197 * MS), (7.8, 16.5), 144))
+    found = of_rule(findings, "growing-steps")
+    known = facts(found)
+    assert found is findings[0]
+    assert known["first"] == pytest.approx(70e6, rel=0.01)
+    assert known["last"] == pytest.approx(197e6, rel=0.01)
+    assert known["lower"] < 1.067e6 < known["upper"]
+    assert known["slope"] == pytest.approx(1.067e6, rel=0.02)
+    assert known["memory_slope"] == pytest.approx(8.7 * GIB / 119, rel=0.01)
+    assert known["then"] == pytest.approx(325e6, rel=0.02)
+    assert known["memory_then"] == pytest.approx(25.2 * GIB, rel=0.01)
+    assert (known["allocations"], known["larger"]) == (144, True)
+    words = found["message"].lower()
+    assert "evenly" in words
+    assert "memory rises with it" in words
+    advice = found["advice"].lower()
+    assert [word for word in ("preallocate", "expand", "bound") if word not in advice] == []
+    every = " ".join(f"{one['message']} {one['advice']}" for one in findings).lower()
+    assert "leak" not in every
+    assert "clear" not in every
+    assert not rules(findings) & {"memory-growth", "hot-allocations"}
+
+
+def test_decoding_that_takes_a_few_percent_longer_is_normal(played: Callable[..., Any]) -> None:
+    findings = played(growing(120, (12 * MS, 13 * MS), (5.0, 5.02)))
+    assert "growing-steps" not in rules(findings)
+
+
+def test_a_rise_at_one_step_says_whether_the_clock_is_known(played: Callable[..., Any]) -> None:
+    made = jumping()
+    del made["gpu_performance_states"]
+    found = of_rule(played(Tables(made)), "performance-cliff")
+    known = facts(found)
+    assert known["before"] == pytest.approx(114e6, rel=0.02)
+    assert known["after"] == pytest.approx(216e6, rel=0.02)
+    assert (known["place"], known["clock_known"]) == (51, False)
+    assert "Whether the clock fell is not known." in found["message"]
+
+
+def test_a_clock_that_falls_is_the_cause_of_a_rise(played: Callable[..., Any]) -> None:
+    made = jumping(falls=True)
+    findings = played(Tables(made))
+    assert "gpu-downclocked" in rules(findings)
+    assert not rules(findings) & {"performance-cliff", "growing-steps"}
+
+
+class Tables:
+    """Tables that take the place of a program."""
+
+    def __init__(self, made: dict[str, Any]) -> None:
+        self.made = made
+
+    def tables(self) -> dict[str, Any]:
+        return self.made
+
+
+def jumping(*, falls: bool = False) -> dict[str, Any]:
+    """Let a step take 216 ms from the 51st on, 114 ms before."""
+    made = Stock()
+    border = 0.0
+    for place, factor in enumerate(jitter(120, 0.03)):
+        border = made.now if place == 50 else border
+        step(made, (114 if place < 50 else 216) * MS * factor, 4)
+    if falls:
+        cells = {"induced": False, "label": ""}
+        made.add("gpu_performance_states", 0, border, state="Maximum", **cells)
+        made.add("gpu_performance_states", border, made.now - border, state="Minimum", **cells)
+    return made.tables()
+
+
+@pytest.mark.parametrize("middle", [40, 60, 80])
+def test_a_rise_over_some_steps_is_found_where_it_is_neither_a_jump_nor_a_line(
+    middle: int, played: Callable[..., Any]
+) -> None:
+    made = Stock()
+    for place, factor in enumerate(jitter(120, 0.03)):
+        risen = 1 / (1 + np.exp(-(place - middle) / 5))
+        step(made, (114 + 102 * risen) * MS * factor, 4)
+    found = of_rule(played(made), "growing-steps")
+    known = facts(found)
+    assert found["severity"] == "note"
+    assert not known["even"]
+    assert (known["first"], known["last"]) == pytest.approx((114e6, 216e6), rel=0.04)
+
+
+def test_a_host_that_does_more_in_each_step_is_named(played: Callable[..., Any]) -> None:
+    made = Stock()
+    for place, factor in enumerate(jitter(120, 0.01)):
+        step(made, 12 * MS * factor, 4, 2_000 + 100 * place)
+    [found] = [
+        one for one in played(made) if "growing-steps" in (one["rule"], *one.get("effects", ()))
+    ]
+    known = facts(found)
+    assert known["slope"] == pytest.approx(1e5, rel=0.05)
+
+
+def paced(period: float, spread: float, *, presents: float = 1.0) -> Stock:
+    """Draw a frame a period, that varies by so much; a part of them are presented."""
+    made, random = Stock(), np.random.default_rng(5)
+    due = made.now
+    for _ in range(200):
+        due += period * float(1 + spread * random.uniform(-1, 1))
+        made.now = max(made.now, due)
+        made.buffer([3_000 * float(random.lognormal(0, 0.2))])
+        if random.random() < presents:
+            made.add("present_requests", made.now, command_buffer=made.number)
+        made.wait()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("period", "spread", "presents"),
+    [(13_500, 0.15, 1.0), (13_500, 0.0, 1.0), (16_667, 0.15, 1.0), (16_667, 0.15, 0.5)],
+    ids=["uneven, at no rate", "even, at no rate", "uneven", "half are shown, uneven"],
+)
+def test_frames_are_not_paced_by_a_display_unless_they_are_even_and_at_its_rate(
+    period: float, spread: float, presents: float, played: Callable[..., Any]
+) -> None:
+    findings = played(paced(period, spread, presents=presents))
+    assert not [one for one in findings if "outside paces" in one["message"]]
+
+
+def test_even_frames_at_a_displays_rate_are_paced(played: Callable[..., Any]) -> None:
+    findings = played(paced(1e6 / 60, 0.0))
+    assert [one for one in findings if "outside paces" in one["message"]]
+    assert not rules(findings) & {"bubbles", "shallow-queue", "host-bound"}
