@@ -25,11 +25,13 @@ _ALONE = {
     *("capture-empty", "capture-truncated", "schema-drift", "serial-prefill", "impossible-rows"),
     *("tiny-encoders", "frequent-command-buffers", "metadata-per-layer", "host-bound"),
     *("left-out-time", "lost-residency", "unfused-attention", "performance-cliff"),
+    *("growing-steps", "uneven-work", "irregular-cadence"),
 }
 # Faults of programs whose steps are all alike.
 _OF_STEPS = {
     *("roofline-distance", "cache-resident", "irregular-cadence", "performance-cliff"),
     *("serial-prefill", "metadata-per-layer", "tiny-encoders", "frequent-command-buffers"),
+    *("growing-steps", "uneven-work"),
 }
 _EXCLUSIVE = (
     {"low-occupancy", "memory-bound", "compute-bound", "other-limiter", "gpu-contended"},

@@ -48,6 +48,11 @@ def _gpu_contended(setup: Setup, random: Random) -> Setup:
 
 
 def _irregular_cadence(setup: Setup, random: Random) -> Setup:
+    late = round(float(random.uniform(0.02, 0.8)) * step_work(setup))
+    return replace(setup, ahead=0, late=late, late_every=2)
+
+
+def _uneven_work(setup: Setup, random: Random) -> Setup:
     if random.random() < 0.5:
         return replace(setup, swing=float(random.uniform(0.01, 0.4)))
     return replace(setup, uneven=float(random.uniform(0.02, 0.6)))
@@ -66,6 +71,11 @@ def _performance_cliff(setup: Setup, random: Random) -> Setup:
     place = int(random.integers(12, steps - 11))
     rise = float(random.choice([0.05, 0.15, 0.35, 0.7]))
     return replace(setup, steps=steps, cliff=(place, rise), variants=(), uneven=0.01, drift=0.0)
+
+
+def _growing_steps(setup: Setup, random: Random) -> Setup:
+    drift = float(random.choice([0.02, 0.1, 0.5, 1.5]))
+    return replace(setup, drift=drift, uneven=0.01, variants=())
 
 
 def _gpu_downclocked(setup: Setup, random: Random) -> Setup:
@@ -203,6 +213,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "host-bound": Fault(submission.host_bound, submission.without_encoding),
     "irregular-cadence": Fault(_irregular_cadence),
+    "uneven-work": Fault(_uneven_work),
+    "growing-steps": Fault(_growing_steps),
     "step-spikes": Fault(_step_spikes, lambda setup: replace(setup, spikes=())),
     "performance-cliff": Fault(_performance_cliff, lambda setup: replace(setup, cliff=None)),
     "gpu-downclocked": Fault(_gpu_downclocked, lambda setup: replace(setup, clock=(1.0, 0.0))),

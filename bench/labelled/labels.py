@@ -17,6 +17,8 @@ from labelled.facts import Facts, Size
 from labelled.program import simulate
 from labelled.required import NEED_MARKS, NEEDED
 
+_TURNS = 2  # steps, of which one is late
+_FEW = 30  # steps
 MARGIN = 0.2
 """How far from its limit a fault has to be to count: 20 % above it, or below it."""
 
@@ -108,16 +110,39 @@ def _performance_cliff(facts: Facts) -> float | None:
 
 
 def _irregular_cadence(facts: Facts) -> float | None:
+    """Say by how much every second step is later, for the host; the device's work is no rhythm."""
     setup = facts.world.setup
     if setup.variants and (setup.uneven > 0.03 or setup.swing):
         return None
-    if setup.server or setup.compiles or setup.spikes or setup.late_every > 1:
+    if setup.server or setup.compiles or setup.spikes:
         return None
     if setup.clock[1] not in {0.0, 1.0} or setup.rival:
         return None
-    own = max(setup.uneven, 2 * setup.swing / (1 - setup.swing)) * facts.busy / facts.length
-    few = facts.periods.size < 30 and own > 0.2 * (1 - MARGIN)
+    if setup.late_every == 1:
+        return 0.0
+    if setup.late_every > _TURNS or setup.ahead or facts.periods.size < _FEW:
+        return None
+    return setup.late / float(np.quantile(facts.periods, 0.25)) / 0.2
+
+
+def _uneven_work(facts: Facts) -> float | None:
+    setup = facts.world.setup
+    if setup.variants or setup.server or setup.spikes or setup.cliff or setup.drift:
+        return None
+    if setup.clock[1] not in {0.0, 1.0} or setup.rival:
+        return None
+    own = max(setup.uneven, 2 * setup.swing / (1 - setup.swing))
+    few = facts.periods.size < _FEW and own > 0.2 * (1 - MARGIN)
     return None if few and own < 0.4 else own / 0.2
+
+
+def _growing_steps(facts: Facts) -> float | None:
+    setup = facts.world.setup
+    if setup.variants or setup.server or setup.cliff or setup.clock[1] not in {0.0, 1.0}:
+        return None
+    if setup.uneven > 0.1 or setup.swing or setup.rival:
+        return None
+    return None if setup.drift and facts.periods.size < _FEW else setup.drift / 0.25
 
 
 def _step_spikes(facts: Facts) -> float | None:
@@ -223,6 +248,8 @@ SIZES: Mapping[str, Size] = {
     "host-bound": _host_bound,
     "frequent-command-buffers": _frequent_command_buffers,
     "irregular-cadence": _irregular_cadence,
+    "uneven-work": _uneven_work,
+    "growing-steps": _growing_steps,
     "step-spikes": _step_spikes,
     "performance-cliff": _performance_cliff,
     "gpu-downclocked": _downclocked,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-NEED_MARKS = {"roofline-distance", "cache-resident", "serial-prefill"}
+NEED_MARKS = {"roofline-distance", "cache-resident", "serial-prefill", "uneven-work"}
 """Rules that can see nothing where the program does not mark its steps."""
 _SUBMITTED = "metal-application-command-buffer-submissions"
 _COMPLETED = "metal-command-buffer-completed"
