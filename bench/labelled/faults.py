@@ -197,6 +197,13 @@ def _trace_overhead(setup: Setup, random: Random) -> Setup:
     return replace(setup, overhead=float(random.uniform(0.005, 0.25)))
 
 
+MADE_ELSEWHERE = frozenset({"blit-copies", "shared-queue"})
+"""Rules whose faults this model does not make: it has one channel and one thread that commits.
+
+They are held against the small machines of `tests/harness/device_programs.py`. Here they may find
+nothing.
+"""
+
 FAULTS: Mapping[str, Fault] = {
     "bubbles": Fault(submission.bubbles, submission.without_host),
     "late-start": Fault(submission.late_start, lambda setup: replace(setup, hold=None)),

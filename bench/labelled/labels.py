@@ -14,6 +14,7 @@ import numpy as np
 from labelled.bounds import COUNTED, cache_resident, counted, roofline_distance
 from labelled.chore_shares import avoidable, metadata, share_of_label, unfused
 from labelled.facts import Facts, Size
+from labelled.faults import MADE_ELSEWHERE
 from labelled.program import simulate
 from labelled.required import NEED_MARKS, NEEDED
 
@@ -53,6 +54,10 @@ def label(rule: str, facts: Facts) -> Label:
     if 1 - MARGIN < size < 1 + MARGIN:
         return Label.EITHER
     return Label.FIND if size >= 1 + MARGIN else Label.PASS
+
+
+def _never(facts: Facts) -> float:  # noqa: ARG001  the model does not make such a fault
+    return 0.0
 
 
 def _bubbles(facts: Facts) -> float | None:
@@ -237,6 +242,7 @@ def _truncated(facts: Facts) -> float | None:
 
 
 SIZES: Mapping[str, Size] = {
+    **dict.fromkeys(MADE_ELSEWHERE, _never),
     "bubbles": _bubbles,
     "late-start": _late_start,
     "shallow-queue": _shallow_queue,

@@ -128,12 +128,12 @@ def test_when_the_recording_began_changes_no_finding(kind: str, seeds: range) ->
 
 @pytest.mark.parametrize(("kind", "seeds"), CASES)
 def test_other_processes_on_their_own_channels_change_no_finding(kind: str, seeds: range) -> None:
-    """But that they used the device while the target did, which they have."""
+    """But that they used the device while the target did, which may explain a slow iteration."""
     for seed in seeds:
         random = np.random.default_rng(seed)
         changed = findings_of(accompanied(played(kind, seed).tables, random))
         ours, theirs = (
-            told(each for each in found if each.rule != "gpu-contended")
+            told(each for each in found if each.rule not in {"gpu-contended", "step-spikes"})
             for found in (changed, findings(kind, seed))
         )
         assert ours == theirs, seed

@@ -16,6 +16,8 @@ from tracekit.analysis.wording import put_into_words
 _WHOLE = "bubbles"
 _ALL = 0.9  # of the idle time, from which no other part has a time of its own
 _FOLLOW_IDLE_TIME = frozenset({Mechanism.CLOCK_BURSTS})  # the GPU lowers its clock while it waits
+_VAGUE = frozenset({Mechanism.SPIKES_UNEXPLAINED, Mechanism.HOST_ELSEWHERE})
+"""Levers that say no more than that of `bubbles` does."""
 _RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
@@ -33,6 +35,7 @@ def merge_parts(findings: Sequence[Finding]) -> list[Finding]:
         return list(findings)
     parts = [each for each in findings if each.within == _WHOLE]
     same = [part for part in parts if part.lever == whole.lever]
+    same += [part for part in parts if part.lever in _VAGUE and part not in same]
     same += [each for each in findings if each.lever in _FOLLOW_IDLE_TIME]
     if lost(whole, "idle_by_lever") >= _ALL * lost(whole, "idle"):
         same += [part for part in parts if part not in same]

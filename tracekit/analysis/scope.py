@@ -89,7 +89,7 @@ class Device:
         """The code of each label of the target's work, and the families that codes stand for."""
         if "kernel" not in self.own:
             return families(self.own["label"])
-        codes, names = pd.factorize(self.own["kernel"])
+        codes, names = pd.factorize(self.own["kernel"].fillna(""))
         return pd.Series(codes, self.own.index, dtype="int64"), tuple(map(str, names))
 
     def within(self, window: Window) -> tuple[Times, Times]:

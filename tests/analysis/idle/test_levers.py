@@ -129,8 +129,8 @@ def test_twenty_samples_of_the_busiest_thread_tell_what_the_host_did() -> None:
     ):
         meanwhile = pd.DataFrame(rows, columns=["thread", "function", "samples"])
         assert sampled(meanwhile) == known, rows
-        assert host_words(meanwhile).startswith(words)
-        assert bool(host_words(meanwhile)) == bool(words)
+        assert host_words(meanwhile).startswith(words), rows
+        assert bool(host_words(meanwhile)) == bool(words), rows
         assert (sampled(None), host_words(None), host_words(meanwhile[:0])) == (False, "", ""), rows
 
 

@@ -171,7 +171,7 @@ def test_without_the_device_s_times_a_timeout_is_neither() -> None:
     numbered = [WORK.assign(command_buffer=pd.array(each, dtype="UInt64")) for each in ids]
     for work in (*numbered, None):
         found = facts_of([(28, 9, 2)], "began", "worked", gpu_intervals=work)
-        assert found == ["error-other", None, None]
+        assert found == ["error-other", None, None], work
 
 
 def test_the_first_error_is_the_cause() -> None:

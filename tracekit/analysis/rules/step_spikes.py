@@ -72,10 +72,11 @@ def step_spikes(
     steady = steady_iterations(iterations)
     marked = bool("source" not in steady or (steady["source"] == "steps").all())
     compiles_known = compiler_activity is not None or specializations is not None
+    least_number = 1 if marked else fewest
     for row in beats(steady, requests, spans):
         chosen, excess = spikes(row, least_z, least_excess)
-        few = chosen.any() and chosen.mean() <= most
-        if not few:
+        least = limit * row.times.sum()
+        if chosen.mean() > most or chosen.sum() < least_number or excess[chosen].sum() <= least:
             continue
         why = _explained(row, chosen, excess, happenings, gpu)
         causes = np.array(why.causes, dtype=object)
@@ -83,8 +84,7 @@ def step_spikes(
         if compiles_known:
             kept &= causes != COMPILED
         chosen[np.flatnonzero(chosen)[~kept]] = False
-        enough = chosen.sum() >= (1 if marked else fewest)
-        if enough and excess[chosen].sum() > limit * row.times.sum():
+        if chosen.sum() >= least_number and excess[chosen].sum() > least:
             why = _explained(row, chosen, excess, happenings, gpu)
             yield _finding(row, chosen, excess, why, unit(steady), marked=marked)
 
