@@ -56,6 +56,7 @@ def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Record
     """
     system.require_processes("Recording")
     check(plan)
+    patterns = [recorders.parse_pattern(words) for words in plan.patterns]
     require_place(plan)
     recorder = recorders.choose(plan.recorder, wanted_tables(NEEDED))
     provenance = _provenance(plan, recorder)
@@ -63,6 +64,7 @@ def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Record
     provenance = replace(provenance, warnings=(*provenance.warnings, *notes))
     recording = claimed(plan.output, plan.name, provenance)
     with kept_unless_misused(recording), stage(recording, "record"):
+        recorders.save_patterns(recording.patterns_file, patterns)
         request = recorders.request_for(plan, recording, recorder)
         recorded = recorders.observe(recorder, request, recording, progress, plan.telemetry)
         recording.save_provenance(_with(recording.provenance(), recorded))

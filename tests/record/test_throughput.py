@@ -1,48 +1,20 @@
-"""What llama-bench and mlx_lm print of their speed."""
+"""What mlx_lm and hyperfine print, and which output of a run is read, in which order."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tracekit.base.recording import Recording
-from tracekit.record.throughput import keep_output, read_llama_bench, read_mlx_lm, read_output
+from tracekit.record.patterns import parse_pattern, save_patterns
+from tracekit.record.throughput import (
+    keep_output,
+    read_hyperfine,
+    read_mlx_lm,
+    read_output,
+    read_texts,
+)
 from tracekit.workload.workload import Measured
-
-PROMPT: dict[str, Any] = {
-    "n_threads": 12, "n_prompt": 512, "n_gen": 0, "n_depth": 0, "test_time": "2026-04-24T11:58:50Z",
-    "avg_ts": 711.25, "stddev_ts": 14.5, "samples_ts": [712.5, 711.25, 690.0],
-}  # fmt: skip
-DECODE = {**PROMPT, "n_prompt": 0, "n_gen": 128, "avg_ts": 61.5, "samples_ts": [61.0, 62.0]}
-
-
-def text(*tests: dict[str, Any]) -> str:
-    return json.dumps(list(tests), indent=2) + "\n"
-
-
-WHOLE = text(PROMPT, DECODE)
-
-
-def test_tests_are_called_as_llama_bench_calls_them() -> None:
-    cases = {
-        text(DECODE): ["tg128"],
-        text({**DECODE, "n_prompt": 512}): ["pp512+tg128"],
-        text({**DECODE, "n_depth": 4096}): ["tg128@d4096"],
-        "".join(json.dumps(test) + "\n" for test in (PROMPT, DECODE)): ["pp512", "tg128"],
-        text(PROMPT, {**PROMPT, "n_threads": 4}): ["pp512_n_threads=12", "pp512_n_threads=4"],
-        text(PROMPT, {**PROMPT, "avg_ts": 1.0}): ["pp512", "pp512_2"],
-        text(PROMPT, {**DECODE, "n_threads": 4}): ["pp512", "tg128"],
-        WHOLE[: WHOLE.index('"n_gen": 128')]: ["pp512"],  # cut short
-        f"warming up [1/2]\n{WHOLE}done\n": ["pp512", "tg128"],
-        "| model | size | t/s |\n": [],
-        text({**PROMPT, "avg_ts": "fast"}): [],
-        "[" * 100 + "\n": [],
-    }
-    for output, names in cases.items():
-        found = [name for name in read_llama_bench(output) if name.endswith("_per_second")]
-        assert found == [f"{name}_tokens_per_second" for name in names], output
-
 
 GENERATED = """\
 ==========
@@ -81,11 +53,6 @@ def test_what_mlx_lm_says_at_its_end_is_read_and_results_have_units() -> None:
         found = read_mlx_lm(output)
         assert {name: found[name].value for name in values} == values, output
         assert bool(found) is bool(values), output
-    assert read_llama_bench(text(PROMPT)) == {
-        "pp512_tokens_per_second": Measured(711.25, "tokens/s", "higher"),
-        "pp512_tokens_per_second_stddev": Measured(14.5, "tokens/s", "neither"),
-        "pp512_tokens_per_second_median": Measured(711.25, "tokens/s", "higher"),
-    }
     assert read_mlx_lm(GENERATED) == {
         PROMPTS: Measured(950.195, "tokens/s", "higher"),
         "prompt_tokens": Measured(512.0, "count"),
@@ -95,17 +62,72 @@ def test_what_mlx_lm_says_at_its_end_is_read_and_results_have_units() -> None:
     }
 
 
+def test_repetitions_are_samples() -> None:
+    trials = read_mlx_lm(TRIALS + AVERAGES)
+    assert trials[TOKENS].samples == (44.0, 46.5, 46.0)
+    assert trials[PROMPTS].samples == (900.0, 910.0, 905.0)
+    assert read_mlx_lm(SEVERAL)[TOKENS].samples == (10.0, 30.0, 20.0)
+    assert read_mlx_lm(GENERATED)[TOKENS].samples == ()
+
+
+TIMED = {
+    "command": "./main-old", "mean": 0.25, "stddev": 0.01, "median": 0.25, "user": 0.2,
+    "system": 0.01, "min": 0.24, "max": 0.26, "times": [0.24, 0.25, 0.26], "exit_codes": [0, 0, 0],
+}  # fmt: skip
+
+
+def test_times_of_hyperfine_are_read_with_their_samples() -> None:
+    one = "Benchmark 1: ./main-old\n" + json.dumps({"results": [TIMED]}, indent=2) + "\n"
+    time = Measured(0.25e9, "ns", "lower", samples=(0.24e9, 0.25e9, 0.26e9), deviation=0.01e9)
+    assert read_hyperfine(one) == {"command_time": time}
+    single = {**TIMED, "stddev": None, "times": [0.25]}
+    two = json.dumps({"results": [TIMED, single]})
+    once = Measured(0.25e9, "ns", "lower")
+    assert read_hyperfine(two) == {"command_1_time": time, "command_2_time": once}
+    assert read_hyperfine('{"results": [{"mean": 0.25}]}') == {}
+
+
+BENCH = '{"n_prompt": 0, "n_gen": 128, "avg_ts": 61.5}\n'
+LINE = "FPS 59.5\n"
+
+
+@pytest.mark.parametrize(
+    ("outputs", "names"),
+    [
+        ((BENCH, GENERATED), ["tg128_tokens_per_second"]),
+        ((GENERATED, BENCH), ["tg128_tokens_per_second"]),
+        (("", BENCH), ["tg128_tokens_per_second"]),
+        ((BENCH, LINE), ["fps"]),
+        ((LINE + BENCH, ""), ["fps"]),
+        (("hello\n", ""), []),
+    ],
+)
+def test_a_users_pattern_goes_first_and_the_format_before_the_stream(
+    outputs: tuple[str, str], names: list[str]
+) -> None:
+    fps = parse_pattern("fps:frames/s:higher:FPS ([0-9.]+)")
+    assert list(read_texts(outputs, [fps])) == names
+
+
 def test_of_a_long_output_the_end_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "output.txt"
-    file.write_text(text(DECODE))
-    assert "tg128_tokens_per_second" in read_output(file)
-    file.write_text("hello\n")
-    assert read_output(file) == read_output(tmp_path / "none") == {}
+    recording = Recording(tmp_path)
+    assert read_output(recording) == {}
+    recording.output_file.write_text("hello\n")
+    assert read_output(recording) == {}
     monkeypatch.setattr("tracekit.record.throughput._MOST", len(GENERATED))
-    file.write_text(GENERATED.replace("45.256", "11.111") + GENERATED)
-    results = read_output(file)
+    recording.output_file.write_text(GENERATED.replace("45.256", "11.111") + GENERATED)
+    results = read_output(recording)
     assert results["generation_tokens_per_second"].value == 45.256
     assert "generations_measured" not in results
+
+
+def test_standard_error_and_a_runs_patterns_are_read(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    recording.host_bundle.mkdir()
+    recording.host_errors.write_text(LINE + BENCH)
+    assert list(read_output(recording)) == ["tg128_tokens_per_second"]
+    save_patterns(recording.patterns_file, [parse_pattern("fps:frames/s:higher:FPS ([0-9.]+)")])
+    assert read_output(recording) == {"fps": Measured(59.5, "frames/s", "higher")}
 
 
 def test_an_output_is_kept_in_the_runs_folder(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from tracekit.analysis.given import Given, recorded_tables
@@ -116,9 +117,18 @@ def results_of(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
             _text(row["unit"]),
             Better(_text(row["better"]) or "neither"),
             _text(row["reason"]),
+            _samples(row.get("samples")),
+            None if pd.isna(row.get("deviation")) else float(row["deviation"]),
         )
         for row in frame.to_dict("records")
     )
+
+
+def _samples(cell: object) -> tuple[float, ...]:
+    """Return an array of numbers in JSON; nothing for anything else."""
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(_text(cell), type=tuple[float, ...])
+    return ()
 
 
 def completed(findings: Iterable[Finding], tokens: int | None) -> list[Finding]:

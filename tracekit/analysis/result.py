@@ -48,13 +48,19 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Measurement:
-    """A metric's value in this run; None, with the reason, where it is not available."""
+    """A metric's value in this run; None, with the reason, where it is not available.
+
+    `samples` are the single repetitions of which a workload or a program measured it, in order;
+    `deviation` is their standard deviation, where one was stated.
+    """
 
     name: str
     value: float | int | None
     unit: str
     better: Better
     reason: str = ""
+    samples: tuple[float, ...] = ()
+    deviation: float | None = None
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,8 @@ class Recording:
     target_output_file = _Place("target-output.txt")
     # what a recorded program that is not ours printed on its standard output
     output_file = _Place("output.txt")
+    # how a user reads that program's numbers; absent where tracekit knows them, or there are none
+    patterns_file = _Place("patterns.json")
     spec_file = _Place("worker.json")  # what the worker was asked to do
     bundle = _Place("recording.trace")  # the bundle of `xctrace`, which Instruments opens
     gputrace = _Place("capture.gputrace")  # what Metal captured of a few steps, for Xcode to replay

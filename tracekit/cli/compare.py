@@ -13,6 +13,7 @@ from tracekit import nightly, workload
 from tracekit.base import InconclusiveError, UsageError, own_redaction, write_whole, writing
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
+from tracekit.record import Progress, parse_pattern
 
 Threshold = Annotated[float, option("SHARE", "Least change that matters.", min=0, max=10)]
 Resolution = Annotated[float, option("SHARE", "Change that `same` must rule out.", min=0, max=10)]
@@ -71,25 +72,35 @@ def compare(
 
 
 class Sides(typer.core.TyperCommand):
-    """Takes `A -- B`: click would drop the word between both sides."""
+    """Takes `A -- B`, and `-- PROGRAM A -- PROGRAM B`: click would drop the word between them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words; options may stand on either side."""
+        """Read the words; options may stand on either side, but for those of programs.
+
+        A second -- tells programs from workloads: all behind the first one is theirs.
+        """
+        if args.count("--") > 1:
+            place = args.index("--")
+            words = [*args[:place], "--", _PROGRAMS, *args[place + 1 :]]
+            return super().parse_args(ctx, words)
         return super().parse_args(ctx, [_BETWEEN if word == "--" else word for word in args])
 
 
 _BETWEEN = "vs"
+_PROGRAMS = "programs:"
 
 
 def ab(
     variants: Annotated[
         list[str],
         argument(
-            "A -- B", "Each is WORKLOAD[@REVISION] [NAME=VALUE …]; B may leave the workload out."
+            "A -- B | -- PROGRAM ARGS -- PROGRAM ARGS",
+            "A and B are WORKLOAD[@REVISION] [NAME=VALUE …]; B may leave the workload out.",
         ),
     ],
     *,
     workloads: options.Workloads = None,
+    read: options.Read = None,
     within: Annotated[
         float, option("SHARE", "Half width at which it is sure enough.", min=0.0001, max=1)
     ] = 0.01,
@@ -116,32 +127,60 @@ def ab(
     Pairs during which the machine was busy, hot or throttled do not count. Only --html and --json
     keep anything.
 
+    Any two programs take turns likewise, run to their end each time; options of tracekit stand
+    before the first --. The numbers that they print decide, else the time that they take.
+
     tracekit ab paged -- block_size=8
 
     tracekit ab paged@v1.4 -- paged
+
+    tracekit ab -- ./main-old -m model.gguf -- ./main-new -m model.gguf
 
     Exit code 0: measured; with --exit-code 1: B is worse, 4: unclear. 4: no pair counts.
     """
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
-    if variants.count(_BETWEEN) != 1:
-        raise UsageError("Two variants stand on both sides of a --.", hint="tracekit ab A -- B")
-    place = variants.index(_BETWEEN)
-    before = nightly.parse_side(variants[:place])
-    after = nightly.parse_side(variants[place + 1 :], before.workload)
     effort = nightly.Effort(within, workload.seconds(time_limit), workload.seconds(turn))
     effort = replace(effort, state=None) if any_state else effort
     limits = comparison.Limits(threshold, resolution, metrics=tuple(metric or ()))
+    measure = _measuring(variants, read or [], workloads, effort, limits)
     with writing([] if html is None else [html], []):
         with console.progress("ab") as progress:
-            compared = nightly.measure_ab(
-                before, after, workloads=workloads, effort=effort, limits=limits, progress=progress
-            )
+            compared = measure(progress)
         if html is not None:
             _write(html, compared, ([], []), own_redaction())
     _show(compared, html if open_page else None, json=json)
     if exit_code or bisect:
         _end(compared)
+
+
+def _measuring(
+    variants: list[str],
+    read: list[str],
+    workloads: Path | None,
+    effort: "nightly.Effort",
+    limits: "comparison.Limits",
+) -> "Callable[[Progress], comparison.Comparison]":
+    """Return what measures both variants, which are checked at once."""
+    if variants[0] == _PROGRAMS:
+        sides = nightly.parse_programs(variants[1:])
+        patterns = [parse_pattern(words) for words in read]
+        return lambda progress: nightly.measure_programs(
+            *sides, patterns=patterns, effort=effort, limits=limits, progress=progress
+        )
+    if read:
+        raise UsageError(
+            "--read is for programs: a workload reports its own numbers.",
+            hint="tracekit ab --read … -- ./main-old ARGS -- ./main-new ARGS",
+        )
+    if variants.count(_BETWEEN) != 1:
+        raise UsageError("Two variants stand on both sides of a --.", hint="tracekit ab A -- B")
+    place = variants.index(_BETWEEN)
+    before = nightly.parse_side(variants[:place])
+    after = nightly.parse_side(variants[place + 1 :], before.workload)
+    return lambda progress: nightly.measure_ab(
+        before, after, workloads=workloads, effort=effort, limits=limits, progress=progress
+    )
 
 
 def _show(compared: "comparison.Comparison", page: Path | None, *, json: bool) -> None:

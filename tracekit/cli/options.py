@@ -120,6 +120,16 @@ RunNumber = Annotated[
 ]
 
 
+Read = Annotated[
+    list[str] | None,
+    option(
+        "NAME:UNIT:DIRECTION:REGEX",
+        "Number that the program prints: 'fps:frames/s:higher:FPS ([0-9.]+)'; may be given again.",
+        "--read",
+    ),
+]
+
+
 _SECTION = re.compile(r"[A-Z][a-z]+:\n\s")  # of a docstring, such as Args
 
 
@@ -166,6 +176,7 @@ def plan_of(
     repeats: Annotated[
         int | None, option("N", "Stop after N steady steps.  [default: time limit]", min=1)
     ] = None,
+    read: Read = None,
     output: Output = None,
     workloads: Workloads = None,
     **parameters: Any,
@@ -192,6 +203,7 @@ def plan_of(
         warmup=warmup,
         repeats=repeats,
         output=output,
+        patterns=tuple(read or ()),
     )
 
 

@@ -1,4 +1,5 @@
 from .compare import Comparison as Comparison
+from .compare import compare as compare
 from .compare import compare_runs as compare_runs
 from .compare import overall as overall
 from .compare import parse_sides as parse_sides

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tracekit.analysis import METRICS, load
+from tracekit.analysis import METRICS, Better, load
 from tracekit.base import Recording, Redaction, UsageError
 from tracekit.compare.differences import (
     Condition,
@@ -58,14 +58,18 @@ def _are(metrics: Sequence[str]) -> str:
 
 
 FORMAT = 1
-# What a person calls speed, in the order in which a run is asked for it.
+# What a person calls speed, in the order in which a run is asked for it: of work that has steps or
+# requests, then what it measured itself (`_printed`), and how long it took.
 _SPEED = (
     ("ttft_p50", "tpot_p50"),
     ("tokens_per_second", "step_p50"),
     ("step_rate", "step_p50"),
     ("step_p50",),
-    ("gpu_idle_ratio", "start_latency_p50"),
 )
+WALL_TIME = "wall_time"
+"""How long a program took, as recordings and `ab` call it."""
+_OF_THE_DEVICE = ("gpu_idle_ratio", "start_latency_p50")
+_SIZES = {"bytes", "ratio", "count", ""}
 
 
 @dataclass(frozen=True)
@@ -158,10 +162,36 @@ def _changes(before: Runs, after: Runs, limits: Limits, pace: Pace) -> tuple[Cha
 
 
 def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:
-    """Return the first group of metrics of speed of which a run has one."""
-    known = {change.metric for change in changes}
-    group = next((group for group in _SPEED if group[0] in known), ())
-    return tuple(name for name in group if name in known)
+    """Return the metrics of speed that decide: the first group of which a run has one.
+
+    A subject without steps and requests decides by what it measured itself, and where it measured
+    nothing, by how long it took, if that was seen several times; else by the device, if it can be.
+    """
+    names = {change.metric for change in changes}
+    if group := next((group for group in _SPEED if group[0] in names), ()):
+        return tuple(name for name in group if name in names)
+    if printed := _printed(changes):
+        return printed
+    wall = next((change for change in changes if change.metric == WALL_TIME), None)
+    device = tuple(name for name in _OF_THE_DEVICE if name in names)
+    if wall is None or (wall.low is None and _OF_THE_DEVICE[0] in names):
+        return device if _OF_THE_DEVICE[0] in names else ()
+    return (WALL_TIME,)
+
+
+def _printed(changes: Sequence[Change]) -> tuple[str, ...]:
+    """Return which of a subject's own results are its speed: rates, else times, else any."""
+    own = [
+        change
+        for change in changes
+        if change.metric not in METRICS
+        and change.metric != WALL_TIME
+        and change.better is not Better.NEITHER
+        and change.unit not in _SIZES
+    ]
+    rates = [change for change in own if change.unit.endswith("/s")]
+    times = [change for change in own if change.unit == "ns"]
+    return tuple(change.metric for change in rates or times or own)
 
 
 SEPARATOR = "vs"

@@ -109,10 +109,27 @@ def differences(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Diff
         old, new = ([facts.get(name, NOT_STATED) for facts in side] for side in sides)
         if len({*old, *new}) > 1:
             void = name in _VOID and NOT_STATED not in {*old, *new}
+            void = void and not (name in _OF_A_PROGRAM and _same_tests(before, after))
             weight = Weight.VOID if void else Weight.MARKED
             before_words, after_words = (", ".join(dict.fromkeys(side)) for side in (old, new))
             found.append(Difference(name, before_words, after_words, weight))
     return tuple(sorted(found, key=lambda difference: difference.weight is not Weight.VOID))
+
+
+# What differs between two builds of one program, such as ./main-old and ./main-new.
+_OF_A_PROGRAM = frozenset({"workload", "target"})
+
+
+def _same_tests(before: Sequence[Sample], after: Sequence[Sample]) -> bool:
+    """Tell whether all runs are of programs that measured the same things of themselves."""
+    samples = [*before, *after]
+    if not all(sample.result.provenance.command for sample in samples):
+        return False
+    printed = {
+        frozenset(number.name for number in sample.result.results) - {"wall_time"}
+        for sample in samples
+    }
+    return len(printed) == 1 and bool(next(iter(printed)))
 
 
 def _facts(sample: Sample) -> dict[str, str]:

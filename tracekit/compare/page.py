@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Literal
 
-from tracekit.analysis import Better, Given
+from tracekit.analysis import METRICS, Better, Given
 from tracekit.base import count, duration, percent, quantity
-from tracekit.compare.compare import Comparison
+from tracekit.compare.compare import WALL_TIME, Comparison
 from tracekit.compare.differences import Became, FindingChange, KernelChange
 from tracekit.compare.samples import Order, Sample
 from tracekit.compare.verdicts import Change, Shown, Verdict
@@ -89,7 +89,7 @@ def equal_pace(compared: Comparison) -> bool:
 
 def how_sure(compared: Comparison) -> str:
     """Return what the columns mean, and what the intervals presume."""
-    sentences = ["* decides. Measured is the change of the medians."]
+    sentences = [f"* decides{_grounds(compared)}. Measured is the change of the medians."]
     if compared.shared:
         sentences.append(f"Both sides have the same recording: {', '.join(compared.shared)}.")
     if compared.pace is not None:
@@ -118,6 +118,16 @@ def how_sure(compared: Comparison) -> str:
     sentences += compared.notes
     sentences += [f"({place}) {reason}" for reason, place in _shared(compared).items()]
     return " ".join(sentences)
+
+
+def _grounds(compared: Comparison) -> str:
+    """Say why other numbers than those of steps decide; empty where those do."""
+    deciding = {change.metric for change in compared.changes if change.deciding}
+    if compared.limits.metrics or not deciding or deciding & METRICS.keys():
+        return ""
+    if deciding == {WALL_TIME}:
+        return ": the time from start to exit, for nothing that was printed is read (--read)"
+    return ": these runs have no steps, so their own results do"
 
 
 _DRIFT = {

@@ -103,11 +103,11 @@ class Blocks:
 
     def values(self, name: str) -> tuple[float, ...]:
         """Return the metric's value in each block, in order of time."""
-        if self.absence:
-            raise analysis.Unavailable(self.absence)
         metric = analysis.METRICS.get(name)
         if metric is None:
-            raise analysis.Unavailable("the workload measured it once, for the whole run.")
+            raise analysis.Unavailable("it was measured once, for the whole run.")
+        if self.absence:
+            raise analysis.Unavailable(self.absence)
         if analysis.recorded_tables(metric.measure) & _WHOLE:
             raise analysis.Unavailable("it is a number of the whole run, which has no parts.")
         return tuple(float(analysis.inject(metric.measure, block)) for block in self._blocks)

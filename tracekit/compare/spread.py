@@ -1,6 +1,6 @@
 """Between runs: how much of a difference between them is chance, as an interval of the change.
 
-Two estimates of how much equal runs differ, and the wider interval of both counts; of at least 6
+Estimates of how much equal runs differ, of which the widest interval counts; of at least 6
 pairs of runs that were recorded alternating, their own interval (`paired`) counts alone:
 
 - *within runs*: the standard deviation of blocks of a run. That of the run as a whole would be
@@ -10,6 +10,10 @@ pairs of runs that were recorded alternating, their own interval (`paired`) coun
   found to be independent from block to block, and a run varies less than its blocks by the square
   root of their number; of a median, whose outliers do not move it, the median deviation counts.
   `between` is added to it, for what no run shows of itself.
+- *within what a program printed*: of its own repetitions the standard deviation, which it printed
+  or which its samples have; a run is taken to vary as one of its repetitions does, as with blocks.
+  They may be as few as two, so freedom is that of the sum of such a variance and of `between`,
+  which no repetition estimates (F. E. Satterthwaite, Biometrics Bulletin 2, 1946).
 - *between runs*, where there are several of each side: their own standard deviation, with
   Student's t for few runs.
 
@@ -62,18 +66,27 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Repetition:
+    """How one repetition within a run varies: a variance, known with so many degrees of freedom."""
+
+    variance: float
+    freedom: int
+
+
+@dataclass(frozen=True)
 class SideValues:
     """The runs of one side: each one's value, and the values of its blocks where it has them.
 
     `kind` says how a run varies if its blocks do: as one of them, or as the mean or the median of
     so many that are independent. `runs` are the places of the runs that have a value, in order
-    of time; empty where all have one.
+    of time; empty where all have one. `repetitions` say of each run how its program's own vary.
     """
 
     values: tuple[float, ...]
     blocks: tuple[tuple[float, ...], ...] = ()
     kind: Kind = "block"
     runs: tuple[int, ...] = ()
+    repetitions: tuple[Repetition, ...] = ()
 
     @property
     def middle(self) -> float:
@@ -104,7 +117,11 @@ _VARIANCES: dict[Kind, Callable[[Sequence[float]], float]] = {
 
 def interval(before: SideValues, after: SideValues, between: float) -> Interval | None:
     """Return the change from `before` to `after`; None where nothing shows how it spreads."""
-    halves = (_within(before, after, between), _between(before, after))
+    halves = (
+        _within(before, after, between),
+        _repeated(before, after, between),
+        _between(before, after),
+    )
     half = max((halve for halve in halves if halve is not None), default=None)
     change = after.middle - before.middle
     return None if half is None else Interval(change, change - half, change + half)
@@ -124,6 +141,21 @@ def _within(before: SideValues, after: SideValues, between: float) -> float | No
     freedom = sum(len(blocks) - 1 for blocks in (*before.blocks, *after.blocks))
     variance = (old + between**2) / len(before.values) + (new + between**2) / len(after.values)
     return quantile(freedom) * math.sqrt(variance)
+
+
+def _repeated(before: SideValues, after: SideValues, between: float) -> float | None:
+    if not before.repetitions or not after.repetitions:
+        return None
+    variance = shared = 0.0  # of the difference; the second is the sum that divides its square
+    for side in (before, after):
+        count = len(side.values)
+        for repetition in side.repetitions:
+            known = repetition.variance / count**2
+            variance += known
+            shared += known**2 / repetition.freedom
+        variance += between**2 / count
+    freedom = _ENOUGH if shared == 0 else min(_ENOUGH, int(variance**2 / shared))
+    return quantile(max(1, freedom)) * math.sqrt(variance)
 
 
 def _between(before: SideValues, after: SideValues) -> float | None:

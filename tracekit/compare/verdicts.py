@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
-from tracekit.analysis import Better, Unavailable
+from tracekit.analysis import Better, Measurement, Unavailable
 from tracekit.base import quantity
 from tracekit.compare.differences import differences
 from tracekit.compare.paired import Interval
 from tracekit.compare.samples import Order, Runs
-from tracekit.compare.spread import Limits, SideValues, interval, pair_interval
+from tracekit.compare.spread import Limits, Repetition, SideValues, interval, pair_interval
 
 Scale = Literal["ratio", "difference"]
 
@@ -260,6 +260,7 @@ def verdict_of(found: Interval, change: Change, limits: Limits) -> Verdict:
 def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValues:
     values: list[float] = []
     blocks: list[tuple[float, ...]] = []
+    repetitions: list[Repetition] = []
     places: list[int] = []
     both = zip(side.samples, side.blocks, side.references, strict=True)
     for place, (sample, cut, references) in enumerate(both):
@@ -269,15 +270,34 @@ def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValue
         reference = statistics.median(references) if references else 1.0
         values.append(scale.at(metric.value, reference))
         places.append(place)
+        if repetition := _repetition(metric, scale):
+            repetitions.append(repetition)
+            continue
         try:
             parts = cut.values(name)
             blocks.append(_blocks(parts, references or (1.0,) * len(parts), metric.value, scale))
         except Unavailable as reason:
             reasons.append(str(reason))
-    complete = len(blocks) == len(values)
-    kept = tuple(blocks) if complete else ()
+    kept = tuple(blocks) if len(blocks) == len(values) else ()
+    repeated = tuple(repetitions) if len(repetitions) == len(values) else ()
     kind = ("median" if name.endswith("_p50") else "mean") if scale.power != 0 else "block"
-    return SideValues(tuple(values), kept, kind, tuple(places))
+    return SideValues(tuple(values), kept, kind, tuple(places), repeated)
+
+
+_FEWEST = 1
+"""Degrees of freedom of a deviation that was stated without a number of repetitions: of two."""
+
+
+def _repetition(metric: Measurement, scale: _Scale) -> Repetition | None:
+    """Return how a program's own repetitions vary on the scale; None where it stated none."""
+    samples, deviation, value = metric.samples, metric.deviation, metric.value
+    if len(samples) > 1 and not (scale.relative and min(samples) <= 0):
+        variance = statistics.variance(scale.at(sample, 1.0) for sample in samples)
+        return Repetition(variance, len(samples) - 1)
+    if deviation is None or value is None:
+        return None
+    # The deviation of logarithms, as long as it is small beside the value.
+    return Repetition((deviation / value if scale.relative else deviation) ** 2, _FEWEST)
 
 
 def _blocks(

@@ -45,6 +45,8 @@ from .plan.document import has_plan as has_plan
 from .plan.document import write_starter as write_starter
 from .plan.plan import NightPlan as NightPlan
 from .plan.reading import read_plan as read_plan
+from .programs import measure_programs as measure_programs
+from .programs import parse_programs as parse_programs
 from .pruning import Limits as Limits
 from .pruning import Protection as Protection
 from .pruning import Pruned as Pruned

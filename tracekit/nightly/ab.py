@@ -89,10 +89,21 @@ def parse_side(words: Sequence[str], workload: str = "") -> Side:
             before, _, revision = word.partition("@")
             name = before or workload
         else:
-            raise UsageError(f"{word!r} is no NAME=VALUE.", hint="Such as block_size=16.")
+            programs = "To run programs: tracekit ab -- ./main-old ARGS -- ./main-new ARGS."
+            hint = programs if _is_path(words[0]) else "Such as block_size=16."
+            raise UsageError(f"{word!r} is no NAME=VALUE.", hint=hint)
+    if _is_path(name):
+        raise UsageError(
+            f"{name!r} is a path, not a workload.",
+            hint="To run programs: tracekit ab -- ./main-old ARGS -- ./main-new ARGS.",
+        )
     if not name:
         raise UsageError("Nothing names a workload.", hint="tracekit ab paged -- block_size=8")
     return Side(name, parameters, revision)
+
+
+def _is_path(word: str) -> bool:
+    return "/" in word.partition("@")[0]
 
 
 def _value(text: str) -> Any:

@@ -20,6 +20,9 @@ from .observe import unheeded as unheeded
 from .opening import What as What
 from .opening import opening as opening
 from .opening import perform as perform
+from .patterns import Pattern as Pattern
+from .patterns import parse_pattern as parse_pattern
+from .patterns import save_patterns as save_patterns
 from .recorder import Progress as Progress
 from .recorder import Recorded as Recorded
 from .recorder import Recorder as Recorder
@@ -31,6 +34,7 @@ from .recorders import require_timing as require_timing
 from .recorders import xctrace_here as xctrace_here
 from .supervisor import Supervisor as Supervisor
 from .supervisor import size as size
+from .throughput import read_texts as read_texts
 from .xctrace.command import Completed as Completed
 from .xctrace.command import own_environment as own_environment
 from .xctrace.command import run as run

@@ -1,87 +1,63 @@
 """What other programs print of their own speed, so that it stands beside the trace.
 
-A test is named as llama-bench names it: pp512 (a prompt of 512 tokens), tg128 (128 tokens
-generated), pp512+tg128, and @d512 behind it for tokens that the cache held already.
+What is known is read from the end of an output: a user's patterns first; else llama-bench, whose
+formats have a module of their own, hyperfine and mlx_lm; else the lines of `patterns.toml`.
 
-`generate` ends with "Prompt: 7 tokens, 16.200 tokens-per-sec", the same for "Generation", and
-"Peak memory: 1.065 GB"; older ones left the number of tokens out. `benchmark` prints a line for
-each trial and their averages: "prompt_tps=…, generation_tps=…, peak_memory=…". A GB is 1e9 bytes.
+hyperfine's `--export-json -` prints a document of `results`, with the seconds of each run in
+`times` (sharkdp/hyperfine, src/benchmark/benchmark_result.rs and src/export/mod.rs).
+
+mlx_lm (ml-explore/mlx-lm, mlx_lm/generate.py and mlx_lm/benchmark.py): `generate` ends with
+"Prompt: 7 tokens, 16.200 tokens-per-sec", the same for "Generation", and "Peak memory: 1.065 GB";
+older ones left the number of tokens out. `benchmark` prints a line for each trial and their
+averages: "prompt_tps=…, generation_tps=…, peak_memory=…". A GB is 1e9 bytes.
 """
 
-import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import msgspec
 
 from tracekit.base import Recording
+from tracekit.record.llama_bench import read_llama_bench, read_objects
+from tracekit.record.patterns import Pattern, load_patterns, read_lines, shipped_patterns
 from tracekit.workload import Measured
 
-# What differs from test to test without saying what was tested.
-_OUTCOMES = {"test_time", "avg_ns", "stddev_ns", "avg_ts", "stddev_ts", "samples_ns", "samples_ts"}
-_OPENING = re.compile(r"^[ \t]*([\[{])", re.MULTILINE)
-_SHAPE = {"n_prompt", "n_gen", "n_depth"}
+_SECOND = 1e9
 
 
-class _Test(msgspec.Struct):
-    n_prompt: int
-    n_gen: int
-    avg_ts: float
-    n_depth: int = 0
-    stddev_ts: float | None = None
-    samples_ts: list[float] = []
-
-    @property
-    def name(self) -> str:
-        parts = [f"pp{self.n_prompt}" * bool(self.n_prompt), f"tg{self.n_gen}" * bool(self.n_gen)]
-        return "+".join(filter(None, parts)) + (f"@d{self.n_depth}" if self.n_depth else "")
+class _Timed(msgspec.Struct):
+    command: str
+    mean: float
+    stddev: float | None = None
+    times: list[float] = []
 
 
-def read_llama_bench(text: str) -> dict[str, Measured]:
-    """Return tokens per second of each test: mean, standard deviation, median of the samples."""
-    tests: list[tuple[dict[str, Any], _Test]] = []
-    for entry in _objects(text):
+class _TimedCommands(msgspec.Struct):
+    results: list[_Timed]
+
+
+def read_hyperfine(text: str) -> dict[str, Measured]:
+    """Return the mean time of each command, in ns, with those of all runs; numbered if several."""
+    commands: list[_Timed] = []
+    for document in read_objects(text):
         with suppress(msgspec.ValidationError):
-            tests.append((entry, msgspec.convert(entry, _Test)))
+            commands += msgspec.convert(document, _TimedCommands).results
     results: dict[str, Measured] = {}
-    for said, test in tests:
-        alike = [other for other, known in tests if known.name == test.name]
-        settings = [key for key in said if key not in _OUTCOMES | _SHAPE]
-        varied = [key for key in settings if len({str(other.get(key)) for other in alike}) > 1]
-        name = full = "_".join([test.name, *(f"{key}={said[key]}" for key in varied)])
-        again = 1
-        while (speed := f"{name}_tokens_per_second") in results:
-            again += 1
-            name = f"{full}_{again}"
-        results[speed] = Measured(test.avg_ts, "tokens/s", "higher")
-        if test.stddev_ts is not None:
-            results[f"{speed}_stddev"] = Measured(test.stddev_ts, "tokens/s", "neither")
-        if test.samples_ts:
-            middle = float(median(test.samples_ts))
-            results[f"{speed}_median"] = Measured(middle, "tokens/s", "higher")
+    for number, command in enumerate(commands, start=1):
+        samples = [seconds * _SECOND for seconds in command.times]
+        results[f"command_{number}_time" if len(commands) > 1 else "command_time"] = Measured(
+            command.mean * _SECOND,
+            "ns",
+            "lower",
+            samples=tuple(samples) if len(samples) > 1 else (),
+            deviation=None if command.stddev is None else command.stddev * _SECOND,
+        )
     return results
-
-
-def _objects(text: str) -> Iterator[Any]:
-    """Yield what the arrays and objects of JSON hold in a text that may have other lines.
-
-    Of an array that was cut short its whole objects count.
-    """
-    decoder, read_to = json.JSONDecoder(), 0
-    for found in _OPENING.finditer(text):
-        if found.start(1) < read_to:
-            continue
-        try:
-            value, read_to = decoder.raw_decode(text, found.start(1))
-        except ValueError:
-            continue
-        yield from value if isinstance(value, list) else [value]
 
 
 _RATE = re.compile(
@@ -110,7 +86,10 @@ def read_mlx_lm(text: str) -> dict[str, Measured]:
         speeds = [float(rate) for name, rate, _ in rates if name == kind]
         tokens = [int(count) for name, _, count in rates if name == kind and count]
         if speeds:
-            results[f"{kind}_tokens_per_second"] = Measured(median(speeds), "tokens/s", "higher")
+            samples = [float(row[f"{kind}_tps"]) for row in trials if f"{kind}_tps" in row]
+            results[f"{kind}_tokens_per_second"] = Measured(
+                median(speeds), "tokens/s", "higher", samples=_several(samples or speeds)
+            )
         if tokens:
             results[f"{kind}_tokens"] = Measured(float(median(tokens)), "count")
         if len(speeds) > 1 and not trials:
@@ -118,6 +97,10 @@ def read_mlx_lm(text: str) -> dict[str, Measured]:
     if results and peaks:
         results["mlx_peak_memory"] = Measured(max(map(float, peaks)) * _GB, "bytes", "lower")
     return results
+
+
+def _several(samples: list[float]) -> tuple[float, ...]:
+    return tuple(samples) if len(samples) > 1 else ()
 
 
 _MOST = 16 << 20  # bytes from the end: programs say their speed last
@@ -135,11 +118,33 @@ def keep_output(recording: Recording, *places: Path) -> None:
         shutil.copyfile(place, recording.output_file)
 
 
-def read_output(file: Path) -> dict[str, Measured]:
-    """Return what the end of a file says of a known program's speed; nothing for any other."""
+def read_output(recording: Recording) -> dict[str, Measured]:
+    """Return what the run's program printed of its own speed; nothing where that is not known.
+
+    It is looked for at the end of the standard output, then of standard error, which only the host
+    recorder can keep. A user's patterns of the run go before what tracekit knows.
+    """
+    texts = [_end_of(file) for file in (recording.output_file, recording.host_errors)]
+    return read_texts(texts, load_patterns(recording.patterns_file))
+
+
+def read_texts(texts: Iterable[str], patterns: Iterable[Pattern] = ()) -> dict[str, Measured]:
+    """Return what the first of the texts says that says anything, by the first reader that can."""
+    kept = [text for text in texts if text]
+    readers = (
+        lambda text: read_lines(text, patterns),
+        read_llama_bench,
+        read_hyperfine,
+        read_mlx_lm,
+        lambda text: read_lines(text, shipped_patterns()),
+    )
+    read = (reader(text) for reader in readers for text in kept)
+    return next(filter(None, read), {})
+
+
+def _end_of(file: Path) -> str:
     with suppress(OSError), file.open("rb") as opened:
         size = opened.seek(0, os.SEEK_END)
         opened.seek(max(0, size - _MOST))
-        text = opened.read().decode(errors="replace")
-        return read_llama_bench(text) or read_mlx_lm(text)
-    return {}
+        return opened.read().decode(errors="replace")
+    return ""

@@ -46,7 +46,8 @@ class Plan:
     `recorder`, `method` (of xctrace alone), `counters` and `telemetry` (a monitor of the machine)
     are words that the command line takes; `repeats` is the number of steady steps after which the
     workload stops, None for the time limit alone. Where `steps` are wanted, a workload on the host
-    goes on up to six times the time limit until it has made them.
+    goes on up to six times the time limit until it has made them. `patterns` say how to read
+    numbers that a program prints, as `--read` takes them.
     """
 
     workload: Workload | None = None
@@ -63,6 +64,7 @@ class Plan:
     repeats: int | None = None
     steps: int = 0
     output: Path | None = None
+    patterns: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -76,6 +78,11 @@ class Plan:
 
 def check(plan: Plan) -> None:
     """Raise UsageError unless the plan says just one thing to record, and how."""
+    _check_choices(plan)
+    _check_target(plan)
+
+
+def _check_choices(plan: Plan) -> None:
     for name, said, choice in (
         ("recorder", plan.recorder, RecorderChoice),
         ("method", plan.method, MethodChoice),
@@ -90,6 +97,9 @@ def check(plan: Plan) -> None:
     limit = plan.time_limit
     if not 0 < limit < math.inf:
         raise UsageError(f"--time-limit must be finite and more than 0 s; it is {limit:g} s.")
+
+
+def _check_target(plan: Plan) -> None:
     given = [plan.workload is not None, bool(plan.command), plan.attach is not None]
     if sum(given) != 1:
         raise UsageError(
@@ -107,6 +117,12 @@ def check(plan: Plan) -> None:
         raise UsageError(
             "--method launch and --attach contradict each other: the process runs already.",
             hint="Leave --method out.",
+        )
+    if plan.patterns and not plan.command:
+        raise UsageError(
+            "--read is for a program after `--`: a workload reports its own numbers, and the "
+            "output of a running process is not known.",
+            hint="Leave --read out.",
         )
     if plan.command:
         require_program(plan.command[0], os.environ.get("PATH"))

@@ -46,13 +46,16 @@ class Measured:
     """A number that a workload found out; None, with the reason, where it could not.
 
     Units are those of metrics: "ns", "bytes", "ratio", "count", "tokens/s" … ; `better` says
-    which direction is good news.
+    which direction is good news. `samples` are the single repetitions of which the value is the
+    mean or the median, in order; `deviation` is their standard deviation, where it alone is known.
     """
 
     value: float | None
     unit: str = ""
     better: Literal["lower", "higher", "neither"] = "neither"
     reason: str = ""
+    samples: tuple[float, ...] = ()
+    deviation: float | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ A file has the columns that `schemas.toml` declares for the table, by their mnem
 after the schema: `exports/host-steps.parquet`.
 """
 
+import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from tracekit.workload import (
     IDLE,
     REFERENCE,
     SUBMIT_INCLUDED,
+    Measured,
     Span,
     StepMark,
     WorkloadReport,
@@ -83,12 +85,43 @@ def account(recording: Recording) -> WorkloadReport:
     Where there is no worker, the account is empty but for those.
     """
     report, monitored = fold(recording.journal_file), fold(recording.gauges_file)
+    results = report.results if recording.journal_file.exists() else _of_program(recording)
     return replace(
         report,
         anchors=report.anchors or monitored.anchors,
         gauges=(*report.gauges, *monitored.gauges),
-        results={**read_output(recording.output_file), **report.results},
+        results=results,
     )
+
+
+WALL_TIME = "wall_time"
+"""How long a program took, from its start to its exit."""
+_EXITED = {"Target exited", "Target app exited"}  # in the host recorder's words, and in xctrace's
+
+
+def _of_program(recording: Recording) -> dict[str, Measured]:
+    """Return what a program that is not ours printed of its speed, and how long it took.
+
+    The host recorder looks for the exit with each sample, so its wall time is up to 25 ms long.
+    """
+    results = read_output(recording)
+    length = _length(recording)
+    if length is not None:
+        results.setdefault(WALL_TIME, Measured(length, "ns", "lower"))
+    return results
+
+
+def _length(recording: Recording) -> float | None:
+    """Return the nanoseconds from a launched program's start to its exit; None if it was ended."""
+    if recording.host_session.exists():
+        session = load_session(recording)
+        exited = session.kind == "launched" and session.end_reason in _EXITED
+        return float(session.end - session.origin) if exited else None
+    if not recording.provenance_file.exists():
+        return None
+    made = recording.provenance()
+    exited = bool(made.command) and made.end_reason in _EXITED
+    return made.duration * 1e9 if exited and made.duration else None
 
 
 def event_tables(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:
@@ -140,7 +173,9 @@ def _results(report: WorkloadReport, origin: int) -> Iterator[Row]:
     for name, result in report.results.items():
         value = None if result.value is None else float(result.value)
         at = _prepared(report, origin)
-        yield at, name, value, result.unit, result.better, result.reason
+        samples = json.dumps(result.samples) if result.samples else None
+        about = result.unit, result.better, result.reason
+        yield at, name, value, *about, samples, result.deviation
 
 
 def _prepared(report: WorkloadReport, origin: int) -> int:

@@ -1,0 +1,214 @@
+"""Two programs against each other, now: run in turns in fresh processes until it is known.
+
+Any program can be a side: what counts is what it prints of its own speed, or else how long it
+takes. Each run is a sample as `compare` reads it from a capture, so the same judgement decides.
+"""
+
+import math
+import os
+import shlex
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tracekit.analysis import Better, Measurement, Result
+from tracekit.base import (
+    InconclusiveError,
+    Provenance,
+    ToolError,
+    UsageError,
+    exit_words,
+    now,
+    percent,
+    require_program,
+    system,
+)
+from tracekit.compare import Comparison, Difference, Limits, Sample, Weight, compare
+from tracekit.machine import State, StateLimits, Watch, contaminated
+from tracekit.nightly.ab import Effort, half_width
+from tracekit.nightly.session.program import Program, last_words, start
+from tracekit.record import Pattern, Progress, Supervisor, quiet, read_texts
+from tracekit.workload import Measured
+
+WALL_TIME = "wall_time"
+Argv = tuple[str, ...]
+_LONGEST = 3600.0  # seconds of one run
+_SECOND = 1e9
+
+
+def parse_programs(words: Sequence[str]) -> tuple[Argv, Argv]:
+    """Part `A ARGS -- B ARGS` into two command lines; raise UsageError if that fails."""
+    places = [place for place, word in enumerate(words) if word == "--"]
+    if len(places) != 1 or places[0] in {0, len(words) - 1}:
+        raise UsageError(
+            "Two programs stand on both sides of one --.",
+            hint="tracekit ab -- ./main-old ARGS -- ./main-new ARGS",
+        )
+    before, after = tuple(words[: places[0]]), tuple(words[places[0] + 1 :])
+    for argv in (before, after):
+        require_program(argv[0], os.environ.get("PATH"))
+    return before, after
+
+
+def measure_programs(
+    before: Argv,
+    after: Argv,
+    *,
+    patterns: Sequence[Pattern] = (),
+    effort: Effort | None = None,
+    limits: Limits | None = None,
+    progress: Progress = quiet,
+) -> Comparison:
+    """Run both in turns and compare them; an InconclusiveError says that no pair counts.
+
+    Each runs once unmeasured, to warm up files and caches. `patterns` say how to read what they
+    print, where tracekit does not know it. Raise ToolError where a program fails.
+    """
+    system.require_processes("Measuring in turns")
+    effort, limits = effort or Effort(), limits or Limits()
+    # A program has left when the machine is looked at, so its share of the GPU is not told apart.
+    state = None if effort.state is None else replace(effort.state, gpu_others=None)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-ab-")))
+        runner = _Runner(folder, stack.enter_context(Supervisor(folder)), tuple(patterns))
+        progress("warming up")
+        for argv in (before, after):
+            runner.run(argv)
+        watch = None if state is None else stack.enter_context(Watch("auto"))
+        sides = _Sides(before, after, runner, watch)
+        found, note = _measured(sides, replace(effort, state=state), limits, progress)
+    first, second = shlex.join(before), shlex.join(after)
+    differs = (Difference("command", first, second, Weight.MARKED),) if first != second else ()
+    return replace(found, before=(first,), after=(second,), environment=differs, notes=(note,))
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """One run of each side, and the machine before and after both."""
+
+    before: Sample
+    after: Sample
+    earlier: State | None = None
+    later: State | None = None
+
+    def rejected(self, seen: Sequence[State], state: StateLimits | None) -> tuple[str, ...]:
+        """Say why the pair does not count; empty where it does."""
+        return () if state is None else contaminated(self.earlier, self.later, seen, state)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Both programs, what runs them, and a watch of the machine where it matters."""
+
+    before: Argv
+    after: Argv
+    runner: "_Runner"
+    watch: Watch | None
+
+    def pair(self, *, swapped: bool) -> _Pair:
+        """Run both, the second one first if they are swapped."""
+        earlier = None if self.watch is None else self.watch.before((os.getpid(),))
+        order = (self.after, self.before) if swapped else (self.before, self.after)
+        first, second = (self.runner.run(argv) for argv in order)
+        later = None if self.watch is None else self.watch.after()
+        old, new = (second, first) if swapped else (first, second)
+        return _Pair(old, new, earlier, later)
+
+
+def _measured(
+    sides: _Sides, effort: Effort, limits: Limits, progress: Progress
+) -> tuple[Comparison, str]:
+    """Measure pairs until the interval of what decides is narrow enough, or time is spent.
+
+    Return the comparison of those that count, and a sentence on how many these are.
+    """
+    pairs: list[_Pair] = []
+    compared: Comparison | None = None
+    until = time.monotonic() + effort.seconds
+    why = note = ""
+    while not pairs or time.monotonic() < until:
+        pairs.append(sides.pair(swapped=len(pairs) % 2 == 1))
+        seen = [look for pair in pairs for look in (pair.earlier, pair.later) if look is not None]
+        reasons = [pair.rejected(seen, effort.state) for pair in pairs]
+        counting = [pair for pair, each in zip(pairs, reasons, strict=True) if not each]
+        why = next((each[0].rstrip(".") for each in reasons if each), "")
+        note = f"{len(counting)} of {len(pairs)} pairs count"
+        progress(note)
+        if not counting:
+            continue
+        old, new = [pair.before for pair in counting], [pair.after for pair in counting]
+        compared = compare(old, new, limits)
+        if _widest(compared) <= effort.within:
+            words = f"{note}; the intervals are narrower than ±{percent(effort.within)}."
+            return compared, words
+    if compared is None:
+        raise InconclusiveError(
+            f"None of {len(pairs)} pairs counts: {why}.",
+            hint="Wait until the machine is idle, or count all of them: --any-state.",
+        )
+    others = f" (others do not: {why})" if why else ""
+    return compared, f"{note}{others}; stopped after {effort.seconds:g} s (--time-limit)."
+
+
+def _widest(compared: Comparison) -> float:
+    """Return the widest half of the intervals that decide; infinite where one is not known."""
+    widths = (half_width(change) for change in compared.changes if change.deciding)
+    return max(widths, default=math.inf)
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """Runs programs to their end, and reads what they print."""
+
+    folder: Path
+    supervisor: Supervisor
+    patterns: tuple[Pattern, ...]
+
+    def run(self, argv: Argv) -> Sample:
+        """Run a program once; raise ToolError where it fails, or does not end."""
+        output, errors = self.folder / "stdout.txt", self.folder / "stderr.txt"
+        errors.unlink(missing_ok=True)
+        started = now()
+        begun = time.monotonic_ns()
+        child, _ = start(Program(argv, os.environ, Path.cwd(), errors, output), self.supervisor)
+        # A wait with a limit would look for the end up to 50 ms late.
+        limit = threading.Timer(_LONGEST, child.stop)
+        limit.daemon = True
+        try:
+            limit.start()
+            status = child.process.wait()
+            length = time.monotonic_ns() - begun
+        finally:
+            limit.cancel()
+            child.stop()
+            child.clean_up()
+        if status != 0:
+            raise ToolError(
+                f"{shlex.join(argv)} ended with {exit_words(status)}.{last_words(errors)}",
+                hint="Both programs must succeed: run it alone first.",
+            )
+        texts = [file.read_text(errors="replace") for file in (output, errors)]
+        results = read_texts(texts, self.patterns)
+        results.setdefault(WALL_TIME, Measured(float(length), "ns", "lower"))
+        made = Provenance(command=argv, started=started)
+        return Sample(
+            shlex.join(argv),
+            Result(made, results=tuple(map(_measurement, results, results.values()))),
+            absence="it was measured once in each run.",
+        )
+
+
+def _measurement(name: str, result: Measured) -> Measurement:
+    return Measurement(
+        name,
+        result.value,
+        result.unit,
+        Better(result.better),
+        result.reason,
+        result.samples,
+        result.deviation,
+    )
