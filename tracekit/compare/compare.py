@@ -59,7 +59,7 @@ def _are(metrics: Sequence[str]) -> str:
 
 FORMAT = 1
 # What a person calls speed, in the order in which a run is asked for it: of work that has steps or
-# requests, then what it measured itself (`_printed`), and how long it took.
+# requests, then what it measured itself (`_choose_results`), and how long it took.
 _SPEED = (
     ("ttft_p50", "tpot_p50"),
     ("tokens_per_second", "step_p50"),
@@ -170,8 +170,8 @@ def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:
     names = {change.metric for change in changes}
     if group := next((group for group in _SPEED if group[0] in names), ()):
         return tuple(name for name in group if name in names)
-    if printed := _printed(changes):
-        return printed
+    if results := _choose_results(changes):
+        return results
     wall = next((change for change in changes if change.metric == WALL_TIME), None)
     device = tuple(name for name in _OF_THE_DEVICE if name in names)
     if wall is None or (wall.low is None and _OF_THE_DEVICE[0] in names):
@@ -179,9 +179,9 @@ def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:
     return (WALL_TIME,)
 
 
-def _printed(changes: Sequence[Change]) -> tuple[str, ...]:
+def _choose_results(changes: Sequence[Change]) -> tuple[str, ...]:
     """Return which of a subject's own results are its speed: rates, else times, else any."""
-    own = [
+    directed = [
         change
         for change in changes
         if change.metric not in METRICS
@@ -189,9 +189,9 @@ def _printed(changes: Sequence[Change]) -> tuple[str, ...]:
         and change.better is not Better.NEITHER
         and change.unit not in _SIZES
     ]
-    rates = [change for change in own if change.unit.endswith("/s")]
-    times = [change for change in own if change.unit == "ns"]
-    return tuple(change.metric for change in rates or times or own)
+    rates = [change for change in directed if change.unit.endswith("/s")]
+    times = [change for change in directed if change.unit == "ns"]
+    return tuple(change.metric for change in rates or times or directed)
 
 
 SEPARATOR = "vs"

@@ -109,7 +109,7 @@ def differences(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Diff
         old, new = ([facts.get(name, NOT_STATED) for facts in side] for side in sides)
         if len({*old, *new}) > 1:
             void = name in _VOID and NOT_STATED not in {*old, *new}
-            void = void and not (name in _OF_A_PROGRAM and _same_tests(before, after))
+            void = void and not (name in _OF_A_PROGRAM and _measure_the_same(before, after))
             weight = Weight.VOID if void else Weight.MARKED
             before_words, after_words = (", ".join(dict.fromkeys(side)) for side in (old, new))
             found.append(Difference(name, before_words, after_words, weight))
@@ -120,7 +120,7 @@ def differences(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Diff
 _OF_A_PROGRAM = frozenset({"workload", "target"})
 
 
-def _same_tests(before: Sequence[Sample], after: Sequence[Sample]) -> bool:
+def _measure_the_same(before: Sequence[Sample], after: Sequence[Sample]) -> bool:
     """Tell whether all runs are of programs that measured the same things of themselves."""
     samples = [*before, *after]
     if not all(sample.result.provenance.command for sample in samples):

@@ -89,7 +89,7 @@ def equal_pace(compared: Comparison) -> bool:
 
 def how_sure(compared: Comparison) -> str:
     """Return what the columns mean, and what the intervals presume."""
-    sentences = [f"* decides{_grounds(compared)}. Measured is the change of the medians."]
+    sentences = [f"* decides{_explain_decider(compared)}. Measured is the change of the medians."]
     if compared.shared:
         sentences.append(f"Both sides have the same recording: {', '.join(compared.shared)}.")
     if compared.pace is not None:
@@ -120,7 +120,7 @@ def how_sure(compared: Comparison) -> str:
     return " ".join(sentences)
 
 
-def _grounds(compared: Comparison) -> str:
+def _explain_decider(compared: Comparison) -> str:
     """Say why other numbers than those of steps decide; empty where those do."""
     deciding = {change.metric for change in compared.changes if change.deciding}
     if compared.limits.metrics or not deciding or deciding & METRICS.keys():

@@ -119,7 +119,7 @@ def interval(before: SideValues, after: SideValues, between: float) -> Interval 
     """Return the change from `before` to `after`; None where nothing shows how it spreads."""
     halves = (
         _within(before, after, between),
-        _repeated(before, after, between),
+        _measure_repetitions(before, after, between),
         _between(before, after),
     )
     half = max((halve for halve in halves if halve is not None), default=None)
@@ -143,16 +143,16 @@ def _within(before: SideValues, after: SideValues, between: float) -> float | No
     return quantile(freedom) * math.sqrt(variance)
 
 
-def _repeated(before: SideValues, after: SideValues, between: float) -> float | None:
+def _measure_repetitions(before: SideValues, after: SideValues, between: float) -> float | None:
     if not before.repetitions or not after.repetitions:
         return None
     variance = shared = 0.0  # of the difference; the second is the sum that divides its square
     for side in (before, after):
         count = len(side.values)
         for repetition in side.repetitions:
-            known = repetition.variance / count**2
-            variance += known
-            shared += known**2 / repetition.freedom
+            part = repetition.variance / count**2
+            variance += part
+            shared += part**2 / repetition.freedom
         variance += between**2 / count
     freedom = _ENOUGH if shared == 0 else min(_ENOUGH, int(variance**2 / shared))
     return quantile(max(1, freedom)) * math.sqrt(variance)

@@ -270,7 +270,7 @@ def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValue
         reference = statistics.median(references) if references else 1.0
         values.append(scale.at(metric.value, reference))
         places.append(place)
-        if repetition := _repetition(metric, scale):
+        if repetition := _find_repetition(metric, scale):
             repetitions.append(repetition)
             continue
         try:
@@ -288,7 +288,7 @@ _FEWEST = 1
 """Degrees of freedom of a deviation that was stated without a number of repetitions: of two."""
 
 
-def _repetition(metric: Measurement, scale: _Scale) -> Repetition | None:
+def _find_repetition(metric: Measurement, scale: _Scale) -> Repetition | None:
     """Return how a program's own repetitions vary on the scale; None where it stated none."""
     samples, deviation, value = metric.samples, metric.deviation, metric.value
     if len(samples) > 1 and not (scale.relative and min(samples) <= 0):

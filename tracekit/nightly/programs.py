@@ -74,20 +74,20 @@ def measure_programs(
     state = None if effort.state is None else replace(effort.state, gpu_others=None)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-ab-")))
-        runner = _Runner(folder, stack.enter_context(Supervisor(folder)), tuple(patterns))
+        runner = _ProgramRunner(folder, stack.enter_context(Supervisor(folder)), tuple(patterns))
         progress("warming up")
         for argv in (before, after):
             runner.run(argv)
         watch = None if state is None else stack.enter_context(Watch("auto"))
-        sides = _Sides(before, after, runner, watch)
-        found, note = _measured(sides, replace(effort, state=state), limits, progress)
+        contest = _Contest(before, after, runner, watch)
+        comparison, note = _measure_pairs(contest, replace(effort, state=state), limits, progress)
     first, second = shlex.join(before), shlex.join(after)
     differs = (Difference("command", first, second, Weight.MARKED),) if first != second else ()
-    return replace(found, before=(first,), after=(second,), environment=differs, notes=(note,))
+    return replace(comparison, before=(first,), after=(second,), environment=differs, notes=(note,))
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _RunPair:
     """One run of each side, and the machine before and after both."""
 
     before: Sample
@@ -95,45 +95,45 @@ class _Pair:
     earlier: State | None = None
     later: State | None = None
 
-    def rejected(self, seen: Sequence[State], state: StateLimits | None) -> tuple[str, ...]:
+    def reject(self, seen: Sequence[State], state: StateLimits | None) -> tuple[str, ...]:
         """Say why the pair does not count; empty where it does."""
         return () if state is None else contaminated(self.earlier, self.later, seen, state)
 
 
 @dataclass(frozen=True)
-class _Sides:
+class _Contest:
     """Both programs, what runs them, and a watch of the machine where it matters."""
 
     before: Argv
     after: Argv
-    runner: "_Runner"
+    runner: "_ProgramRunner"
     watch: Watch | None
 
-    def pair(self, *, swapped: bool) -> _Pair:
+    def run_pair(self, *, swapped: bool) -> _RunPair:
         """Run both, the second one first if they are swapped."""
         earlier = None if self.watch is None else self.watch.before((os.getpid(),))
         order = (self.after, self.before) if swapped else (self.before, self.after)
         first, second = (self.runner.run(argv) for argv in order)
         later = None if self.watch is None else self.watch.after()
         old, new = (second, first) if swapped else (first, second)
-        return _Pair(old, new, earlier, later)
+        return _RunPair(old, new, earlier, later)
 
 
-def _measured(
-    sides: _Sides, effort: Effort, limits: Limits, progress: Progress
+def _measure_pairs(
+    contest: _Contest, effort: Effort, limits: Limits, progress: Progress
 ) -> tuple[Comparison, str]:
     """Measure pairs until the interval of what decides is narrow enough, or time is spent.
 
     Return the comparison of those that count, and a sentence on how many these are.
     """
-    pairs: list[_Pair] = []
+    pairs: list[_RunPair] = []
     compared: Comparison | None = None
     until = time.monotonic() + effort.seconds
     why = note = ""
     while not pairs or time.monotonic() < until:
-        pairs.append(sides.pair(swapped=len(pairs) % 2 == 1))
+        pairs.append(contest.run_pair(swapped=len(pairs) % 2 == 1))
         seen = [look for pair in pairs for look in (pair.earlier, pair.later) if look is not None]
-        reasons = [pair.rejected(seen, effort.state) for pair in pairs]
+        reasons = [pair.reject(seen, effort.state) for pair in pairs]
         counting = [pair for pair, each in zip(pairs, reasons, strict=True) if not each]
         why = next((each[0].rstrip(".") for each in reasons if each), "")
         note = f"{len(counting)} of {len(pairs)} pairs count"
@@ -142,7 +142,7 @@ def _measured(
             continue
         old, new = [pair.before for pair in counting], [pair.after for pair in counting]
         compared = compare(old, new, limits)
-        if _widest(compared) <= effort.within:
+        if _find_widest(compared) <= effort.within:
             words = f"{note}; the intervals are narrower than ±{percent(effort.within)}."
             return compared, words
     if compared is None:
@@ -154,14 +154,14 @@ def _measured(
     return compared, f"{note}{others}; stopped after {effort.seconds:g} s (--time-limit)."
 
 
-def _widest(compared: Comparison) -> float:
+def _find_widest(compared: Comparison) -> float:
     """Return the widest half of the intervals that decide; infinite where one is not known."""
     widths = (half_width(change) for change in compared.changes if change.deciding)
     return max(widths, default=math.inf)
 
 
 @dataclass(frozen=True)
-class _Runner:
+class _ProgramRunner:
     """Runs programs to their end, and reads what they print."""
 
     folder: Path
@@ -197,12 +197,12 @@ class _Runner:
         made = Provenance(command=argv, started=started)
         return Sample(
             shlex.join(argv),
-            Result(made, results=tuple(map(_measurement, results, results.values()))),
+            Result(made, results=tuple(map(_make_measurement, results, results.values()))),
             absence="it was measured once in each run.",
         )
 
 
-def _measurement(name: str, result: Measured) -> Measurement:
+def _make_measurement(name: str, result: Measured) -> Measurement:
     return Measurement(
         name,
         result.value,

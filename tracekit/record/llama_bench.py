@@ -29,7 +29,7 @@ _CELLS = {"test", "t/s"}
 _SPEED = re.compile(r"(\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 
 
-class _Row(msgspec.Struct):
+class _BenchEntry(msgspec.Struct):
     n_prompt: int
     n_gen: int
     avg_ts: float
@@ -44,7 +44,7 @@ class _Row(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class _Test:
+class _SpeedTest:
     """One test: its name, its speed, and the settings that may tell it from another."""
 
     name: str
@@ -57,17 +57,17 @@ def read_llama_bench(text: str) -> dict[str, Measured]:
 
     The deviation is a result too, where it was printed.
     """
-    tests = list(_of_json(text)) or list(_of_csv(text)) or list(_of_markdown(text))
+    tests = list(_read_json(text)) or list(_read_csv(text)) or list(_read_markdown(text))
     results: dict[str, Measured] = {}
     for test in tests:
-        alike = [other.settings for other in tests if other.name == test.name]
-        varied = [
+        namesakes = [other.settings for other in tests if other.name == test.name]
+        differing = [
             f"{key}={value}"
             for key, value in test.settings.items()
-            if len({str(settings.get(key)) for settings in alike}) > 1
+            if len({str(settings.get(key)) for settings in namesakes}) > 1
         ]
-        full = "_".join([test.name, *varied])
-        speed = _free(full, results)
+        full = "_".join([test.name, *differing])
+        speed = _choose_name(full, results)
         results[speed] = test.speed
         if test.speed.deviation is not None:
             deviation = Measured(test.speed.deviation, "tokens/s", "neither")
@@ -75,7 +75,7 @@ def read_llama_bench(text: str) -> dict[str, Measured]:
     return results
 
 
-def _free(name: str, results: Mapping[str, Measured]) -> str:
+def _choose_name(name: str, results: Mapping[str, Measured]) -> str:
     """Return what the speed of a test is called, numbered where a test before has that name."""
     speed = f"{name}_tokens_per_second"
     again = 1
@@ -85,23 +85,23 @@ def _free(name: str, results: Mapping[str, Measured]) -> str:
     return speed
 
 
-def _of_json(text: str) -> Iterator[_Test]:
+def _read_json(text: str) -> Iterator[_SpeedTest]:
     for entry in read_objects(text):
-        yield from _of_entry(entry)
+        yield from _read_entry(entry)
 
 
-def _of_csv(text: str) -> Iterator[_Test]:
+def _read_csv(text: str) -> Iterator[_SpeedTest]:
     lines = text.splitlines()
     for place, line in enumerate(lines):
         fields = line.split(",")
         if {"n_prompt", "n_gen", "avg_ts"} <= set(fields):
-            for values in csv.reader(_until_other(lines[place + 1 :], '"')):
-                yield from _of_entry(dict(zip(fields, values, strict=False)), strict=False)
+            for values in csv.reader(_take_table(lines[place + 1 :], '"')):
+                yield from _read_entry(dict(zip(fields, values, strict=False)), strict=False)
 
 
-def _of_entry(entry: Any, *, strict: bool = True) -> Iterator[_Test]:
+def _read_entry(entry: Any, *, strict: bool = True) -> Iterator[_SpeedTest]:
     with suppress(msgspec.ValidationError):
-        row = msgspec.convert(entry, _Row, strict=strict)
+        row = msgspec.convert(entry, _BenchEntry, strict=strict)
         settings = {key: entry[key] for key in entry if key not in _OUTCOMES | _SHAPE}
         speed = Measured(
             row.avg_ts,
@@ -110,34 +110,34 @@ def _of_entry(entry: Any, *, strict: bool = True) -> Iterator[_Test]:
             samples=tuple(row.samples_ts) if len(row.samples_ts) > 1 else (),
             deviation=row.stddev_ts,
         )
-        yield _Test(row.name, speed, settings)
+        yield _SpeedTest(row.name, speed, settings)
 
 
-def _of_markdown(text: str) -> Iterator[_Test]:
+def _read_markdown(text: str) -> Iterator[_SpeedTest]:
     """Yield the rows of each table that has a column of tests and one of speeds."""
     lines = text.splitlines()
     for place, line in enumerate(lines):
-        names = _cells(line)
+        names = _split_row(line)
         if not set(names) >= _CELLS:
             continue
-        for row in _until_other(lines[place + 1 :], "|"):
-            cells = dict(zip(names, _cells(row), strict=False))
+        for row in _take_table(lines[place + 1 :], "|"):
+            cells = dict(zip(names, _split_row(row), strict=False))
             speed = _SPEED.fullmatch(cells.get("t/s", ""))
             if speed is None:
                 continue
             settings = {key: value for key, value in cells.items() if key not in _CELLS}
             deviation = None if speed[2] is None else float(speed[2])
             measured = Measured(float(speed[1]), "tokens/s", "higher", deviation=deviation)
-            yield _Test(cells["test"].replace(" ", ""), measured, settings)
+            yield _SpeedTest(cells["test"].replace(" ", ""), measured, settings)
 
 
-def _cells(line: str) -> list[str]:
+def _split_row(line: str) -> list[str]:
     if not line.startswith("|"):
         return []
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-def _until_other(lines: Sequence[str], opening: str) -> Iterator[str]:
+def _take_table(lines: Sequence[str], opening: str) -> Iterator[str]:
     """Yield lines up to the first that does not open so, as those of a table do."""
     for line in lines:
         if not line.startswith(opening):

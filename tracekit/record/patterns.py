@@ -49,7 +49,7 @@ class Pattern(msgspec.Struct, frozen=True):
     source: str = ""
 
 
-class _Document(msgspec.Struct):
+class _PatternFile(msgspec.Struct):
     patterns: tuple[Pattern, ...]
 
 
@@ -57,7 +57,7 @@ class _Document(msgspec.Struct):
 def shipped_patterns() -> tuple[Pattern, ...]:
     """Return the patterns of programs that tracekit knows."""
     text = Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), _Document).patterns
+    return msgspec.convert(tomllib.loads(text), _PatternFile).patterns
 
 
 def parse_pattern(words: str) -> Pattern:
@@ -84,8 +84,8 @@ def parse_pattern(words: str) -> Pattern:
 
 def save_patterns(file: Path, patterns: Iterable[Pattern]) -> None:
     """Write a user's patterns for later stages; nothing where there are none."""
-    if kept := tuple(patterns):
-        file.write_bytes(msgspec.json.encode(kept))
+    if chosen := tuple(patterns):
+        file.write_bytes(msgspec.json.encode(chosen))
 
 
 def load_patterns(file: Path) -> tuple[Pattern, ...]:
@@ -107,21 +107,23 @@ def read_lines(text: str, patterns: Iterable[Pattern]) -> dict[str, Measured]:
     for pattern in patterns:
         unit, factor = _UNITS.get(pattern.unit, (pattern.unit, 1.0))
         groups = (match[1] for match in re.finditer(pattern.line, text, re.MULTILINE))
-        samples = [number * factor for group in groups if (number := _number(group)) is not None]
+        samples = [
+            number * factor for group in groups if (number := _read_number(group)) is not None
+        ]
         if samples and pattern.name not in results:
-            results[pattern.name] = repeated(samples, unit, pattern.better)
+            results[pattern.name] = summarize_samples(samples, unit, pattern.better)
     return results
 
 
-def repeated(
+def summarize_samples(
     samples: list[float], unit: str, better: Literal["lower", "higher", "neither"]
 ) -> Measured:
     """Return what was measured several times, or once: its median, with the samples if several."""
-    kept = tuple(samples) if len(samples) > 1 else ()
-    return Measured(float(median(samples)), unit, better, samples=kept)
+    several = tuple(samples) if len(samples) > 1 else ()
+    return Measured(float(median(samples)), unit, better, samples=several)
 
 
-def _number(text: str | None) -> float | None:
+def _read_number(text: str | None) -> float | None:
     """Return a printed number, without commas between thousands; None for anything else."""
     try:
         number = float((text or "").replace(",", ""))

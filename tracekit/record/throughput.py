@@ -30,23 +30,23 @@ from tracekit.workload import Measured
 _SECOND = 1e9
 
 
-class _Timed(msgspec.Struct):
+class _CommandTime(msgspec.Struct):
     command: str
     mean: float
     stddev: float | None = None
     times: list[float] = []
 
 
-class _TimedCommands(msgspec.Struct):
-    results: list[_Timed]
+class _HyperfineFile(msgspec.Struct):
+    results: list[_CommandTime]
 
 
 def read_hyperfine(text: str) -> dict[str, Measured]:
     """Return the mean time of each command, in ns, with those of all runs; numbered if several."""
-    commands: list[_Timed] = []
+    commands: list[_CommandTime] = []
     for document in read_objects(text):
         with suppress(msgspec.ValidationError):
-            commands += msgspec.convert(document, _TimedCommands).results
+            commands += msgspec.convert(document, _HyperfineFile).results
     results: dict[str, Measured] = {}
     for number, command in enumerate(commands, start=1):
         samples = [seconds * _SECOND for seconds in command.times]
@@ -88,7 +88,7 @@ def read_mlx_lm(text: str) -> dict[str, Measured]:
         if speeds:
             samples = [float(row[f"{kind}_tps"]) for row in trials if f"{kind}_tps" in row]
             results[f"{kind}_tokens_per_second"] = Measured(
-                median(speeds), "tokens/s", "higher", samples=_several(samples or speeds)
+                median(speeds), "tokens/s", "higher", samples=_keep_several(samples or speeds)
             )
         if tokens:
             results[f"{kind}_tokens"] = Measured(float(median(tokens)), "count")
@@ -99,7 +99,7 @@ def read_mlx_lm(text: str) -> dict[str, Measured]:
     return results
 
 
-def _several(samples: list[float]) -> tuple[float, ...]:
+def _keep_several(samples: list[float]) -> tuple[float, ...]:
     return tuple(samples) if len(samples) > 1 else ()
 
 
@@ -124,13 +124,13 @@ def read_output(recording: Recording) -> dict[str, Measured]:
     It is looked for at the end of the standard output, then of standard error, which only the host
     recorder can keep. A user's patterns of the run go before what tracekit knows.
     """
-    texts = [_end_of(file) for file in (recording.output_file, recording.host_errors)]
+    texts = [_read_end(file) for file in (recording.output_file, recording.host_errors)]
     return read_texts(texts, load_patterns(recording.patterns_file))
 
 
 def read_texts(texts: Iterable[str], patterns: Iterable[Pattern] = ()) -> dict[str, Measured]:
     """Return what the first of the texts says that says anything, by the first reader that can."""
-    kept = [text for text in texts if text]
+    printed = [text for text in texts if text]
     readers = (
         lambda text: read_lines(text, patterns),
         read_llama_bench,
@@ -138,11 +138,11 @@ def read_texts(texts: Iterable[str], patterns: Iterable[Pattern] = ()) -> dict[s
         read_mlx_lm,
         lambda text: read_lines(text, shipped_patterns()),
     )
-    read = (reader(text) for reader in readers for text in kept)
-    return next(filter(None, read), {})
+    answers = (reader(text) for reader in readers for text in printed)
+    return next(filter(None, answers), {})
 
 
-def _end_of(file: Path) -> str:
+def _read_end(file: Path) -> str:
     with suppress(OSError), file.open("rb") as opened:
         size = opened.seek(0, os.SEEK_END)
         opened.seek(max(0, size - _MOST))

@@ -85,7 +85,7 @@ def account(recording: Recording) -> WorkloadReport:
     Where there is no worker, the account is empty but for those.
     """
     report, monitored = fold(recording.journal_file), fold(recording.gauges_file)
-    results = report.results if recording.journal_file.exists() else _of_program(recording)
+    results = report.results if recording.journal_file.exists() else _read_program(recording)
     return replace(
         report,
         anchors=report.anchors or monitored.anchors,
@@ -99,19 +99,19 @@ WALL_TIME = "wall_time"
 _EXITED = {"Target exited", "Target app exited"}  # in the host recorder's words, and in xctrace's
 
 
-def _of_program(recording: Recording) -> dict[str, Measured]:
+def _read_program(recording: Recording) -> dict[str, Measured]:
     """Return what a program that is not ours printed of its speed, and how long it took.
 
     The host recorder looks for the exit with each sample, so its wall time is up to 25 ms long.
     """
     results = read_output(recording)
-    length = _length(recording)
+    length = _measure_wall_time(recording)
     if length is not None:
         results.setdefault(WALL_TIME, Measured(length, "ns", "lower"))
     return results
 
 
-def _length(recording: Recording) -> float | None:
+def _measure_wall_time(recording: Recording) -> float | None:
     """Return the nanoseconds from a launched program's start to its exit; None if it was ended."""
     if recording.host_session.exists():
         session = load_session(recording)
