@@ -48,7 +48,7 @@ def test_blocks_are_of_the_steady_phase_alone_with_intervals_or_without() -> Non
 def test_a_number_without_parts_says_why_and_costs_no_other() -> None:
     blocks = Blocks(sample_of([1000] * 40, tables=Broken(tables_of([1000] * 40))))
     for name, words in (
-        ("hit_rate", "measured it once"),
+        ("hit_rate", "it was measured once"),
         ("memory_growth", "of the whole run"),
         ("memory_peak", "it is damaged"),
     ):

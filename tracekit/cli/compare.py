@@ -94,8 +94,9 @@ def ab(
     variants: Annotated[
         list[str],
         argument(
-            "A -- B | -- PROGRAM ARGS -- PROGRAM ARGS",
-            "A and B are WORKLOAD[@REVISION] [NAME=VALUE …]; B may leave the workload out.",
+            "A -- B",
+            "Each is WORKLOAD[@REVISION] [NAME=VALUE …]; B may leave the workload out. Or "
+            "-- PROGRAM ARGS -- PROGRAM ARGS.",
         ),
     ],
     *,

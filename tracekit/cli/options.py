@@ -123,8 +123,8 @@ RunNumber = Annotated[
 Read = Annotated[
     list[str] | None,
     option(
-        "NAME:UNIT:DIRECTION:REGEX",
-        "Number that the program prints: 'fps:frames/s:higher:FPS ([0-9.]+)'; may be given again.",
+        "PATTERN",
+        "Number that a program prints, NAME:UNIT:lower|higher:REGEX; may be given again.",
         "--read",
     ),
 ]

@@ -154,8 +154,15 @@ def _measure_repetitions(before: SideValues, after: SideValues, between: float) 
             variance += part
             shared += part**2 / repetition.freedom
         variance += between**2 / count
-    freedom = _ENOUGH if shared == 0 else min(_ENOUGH, int(variance**2 / shared))
-    return quantile(max(1, freedom)) * math.sqrt(variance)
+    freedom = _ENOUGH if shared == 0 else min(_ENOUGH, max(1.0, variance**2 / shared))
+    return _interpolate_quantile(freedom) * math.sqrt(variance)
+
+
+def _interpolate_quantile(freedom: float) -> float:
+    """Return the quantile for a number of degrees that is not whole, linear in its reciprocal."""
+    fewer = math.floor(freedom)
+    share = (1 / fewer - 1 / freedom) * fewer * (fewer + 1)
+    return quantile(fewer) + share * (quantile(fewer + 1) - quantile(fewer))
 
 
 def _between(before: SideValues, after: SideValues) -> float | None:
