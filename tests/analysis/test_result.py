@@ -54,8 +54,16 @@ def test_a_result_comes_back_from_the_fields_that_are_documented(tmp_path: Path)
     document = json.loads((tmp_path / "result.json").read_text())
     assert document["format"] == 1
     assert document["metrics"] == [
-        {"name": "step_rate", "value": 4.5, "unit": "steps/s", "better": "higher", "reason": ""},
-        {**asdict(RESULT.metrics[1]), "better": "neither"},
+        {
+            "name": "step_rate",
+            "value": 4.5,
+            "unit": "steps/s",
+            "better": "higher",
+            "reason": "",
+            "samples": [],
+            "deviation": None,
+        },
+        {**asdict(RESULT.metrics[1]), "better": "neither", "samples": []},
     ]
     evidence = {"table": "gpu_intervals", "start": 10, "end": 20, "note": ""}
     rest = {"saving": 10, "saving_per_token": None, "within": "", "evidence": [evidence]}

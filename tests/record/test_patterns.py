@@ -56,7 +56,6 @@ P99 TPOT (ms):                           40.00
         (
             THROUGHPUT,
             {
-                "request_rate": 6.81,
                 "total_tokens_per_second": 8000.25,
                 "output_tokens_per_second": 6278.02,
             },
@@ -64,7 +63,6 @@ P99 TPOT (ms):                           40.00
         (
             SERVING,
             {
-                "request_rate": 6.81,
                 "output_tokens_per_second": 6278.02,
                 "total_tokens_per_second": 8000.25,
                 "median_ttft": 342.39e6,

@@ -3,8 +3,9 @@
 What is known is read from the end of an output: a user's patterns first; else llama-bench, whose
 formats have a module of their own, hyperfine and mlx_lm; else the lines of `patterns.toml`.
 
-hyperfine's `--export-json -` prints a document of `results`, with the seconds of each run in
-`times` (sharkdp/hyperfine, src/benchmark/benchmark_result.rs and src/export/mod.rs).
+hyperfine's document of `--export-json` has `results`, with the seconds of each run in `times`
+(sharkdp/hyperfine, src/benchmark/benchmark_result.rs). Newer versions print it for `-`; 1.15 writes
+a file of that name.
 
 mlx_lm (ml-explore/mlx-lm, mlx_lm/generate.py and mlx_lm/benchmark.py): `generate` ends with
 "Prompt: 7 tokens, 16.200 tokens-per-sec", the same for "Generation", and "Peak memory: 1.065 GB";
@@ -122,9 +123,12 @@ def read_output(recording: Recording) -> dict[str, Measured]:
     """Return what the run's program printed of its own speed; nothing where that is not known.
 
     It is looked for at the end of the standard output, then of standard error, which only the host
-    recorder can keep. A user's patterns of the run go before what tracekit knows.
+    recorder can keep; that of a worker is not read. A user's patterns of the run go before what
+    tracekit knows.
     """
-    texts = [_read_end(file) for file in (recording.output_file, recording.host_errors)]
+    texts = [_read_end(recording.output_file)]
+    if not recording.journal_file.exists():
+        texts.append(_read_end(recording.host_errors))
     return read_texts(texts, load_patterns(recording.patterns_file))
 
 

@@ -46,7 +46,11 @@ TOLD = WorkloadReport(
         Request(0, 1400, 5, 2, admitted=1500, tokens=(1900, 2000), state="completed"),
         Request(1, 1450, 5, 2),
     ),
-    results={"a": Measured(2.5e-17), "b": Measured(0), "c": Measured(None, "ns", "lower", "none")},
+    results={
+        "a": Measured(2.5e-17),
+        "b": Measured(0, samples=(1.0, -1.0), deviation=1.5),
+        "c": Measured(None, "ns", "lower", "none"),
+    },
     memory=(
         Memory("baseline", "resident", 4096, 900),
         Memory("baseline", "mlx_active", None, 900, "MLX is not loaded"),
@@ -85,8 +89,9 @@ ROWS: list[tuple[WorkloadReport, int, dict[str, list[Row]]]] = [
             ],
             "request_tokens": [[900, 0, 0], [1000, 0, 1]],
             "results": [
-                *([0, name, of, "", "neither", ""] for name, of in (("a", 2.5e-17), ("b", 0))),
-                [0, "c", None, "ns", "lower", "none"],
+                [0, "a", 2.5e-17, "", "neither", "", None, None],
+                [0, "b", 0, "", "neither", "", "[1.0, -1.0]", 1.5],
+                [0, "c", None, "ns", "lower", "none", None, None],
             ],
             "memory_profile": [
                 [-100, "baseline", "resident", 4096, ""],

@@ -85,12 +85,11 @@ def account(recording: Recording) -> WorkloadReport:
     Where there is no worker, the account is empty but for those.
     """
     report, monitored = fold(recording.journal_file), fold(recording.gauges_file)
-    results = report.results if recording.journal_file.exists() else _read_program(recording)
     return replace(
         report,
         anchors=report.anchors or monitored.anchors,
         gauges=(*report.gauges, *monitored.gauges),
-        results=results,
+        results={**_read_program(recording), **report.results},
     )
 
 
@@ -105,7 +104,7 @@ def _read_program(recording: Recording) -> dict[str, Measured]:
     The host recorder looks for the exit with each sample, so its wall time is up to 25 ms long.
     """
     results = read_output(recording)
-    length = _measure_wall_time(recording)
+    length = None if recording.journal_file.exists() else _measure_wall_time(recording)
     if length is not None:
         results.setdefault(WALL_TIME, Measured(length, "ns", "lower"))
     return results
