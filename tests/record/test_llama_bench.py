@@ -93,7 +93,7 @@ def speed(value: float, deviation: float) -> Measured:
         (CSV, {"pp512": speed(711.25, 14.5), "tg128@d4096": speed(61.5, 0.5)}),
         ("| test | t/s |\n|---|---|\n| tg128 | failed |\n", {}),
     ],
-    ids=["table", "table until 2024", "depth", "threads", "csv", "no number"],
+    ids=["table", "older table", "depth", "threads", "csv", "no number"],
 )
 def test_tables_are_read_with_their_deviations(output: str, tests: dict[str, Measured]) -> None:
     results = read_llama_bench(output)

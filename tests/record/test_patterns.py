@@ -7,7 +7,7 @@ from tracekit.record.patterns import parse_pattern, read_lines, shipped_patterns
 from tracekit.workload.workload import Measured
 
 PROMPTS, TOKENS = "prompt_tokens_per_second", "generation_tokens_per_second"
-# As people posted them: with the prefix until 2024, with today's, and with today's log's.
+# As people posted them: with the prefix of older versions, of newer ones, and as a server logs.
 OLD = """\
 llama_print_timings:        load time =   576.45 ms
 llama_print_timings:      sample time =   283.10 ms /   400 runs   (    0.71 ms per token,  1412.91 tokens per second)

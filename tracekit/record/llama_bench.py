@@ -6,7 +6,7 @@ generated), pp512+tg128, and @d512 behind it for tokens that the cache held alre
 Source: ggml-org/llama.cpp, tools/llama-bench/llama-bench.cpp: `json_printer`, `jsonl_printer`,
 `csv_printer` (a header without quotes, then every field in quotes, no samples) and
 `markdown_printer` ("%.2f ± %.2f" of mean and standard deviation; how many samples there were is
-not in the table; until 2024 a test was "pp 512").
+not in the table; in older versions a test is "pp 512").
 """
 
 import csv
