@@ -283,18 +283,19 @@ def happenings(
     found += _idle_by_cause(gaps)
     own = None
     if gpu_intervals is not None and _divided(gpu_intervals, handover):
-        own = _joined(gpu_intervals[gpu_intervals["target"]])
+        own = _joined(gpu_intervals.loc[gpu_intervals["target"], ["start", "duration"]])
     if own is not None and own[0].size:
         idle = gaps_between(*own, int(own[0][0]), int(own[1][-1]))
         found += [(WITHOUT_WORK, idle), (LONGER_WORK, own)]
-    columns = {"start": "int64", "duration": "int64", "what": "object", "rank": "int64"}
-    none = pd.DataFrame(columns=list(columns)).astype(columns)
-    frames = [
-        pd.DataFrame({"start": starts, "duration": ends - starts, "what": what, "rank": rank})
-        for rank, (what, (starts, ends)) in enumerate(found)
-        if starts.size
-    ]
-    return pd.concat(frames, ignore_index=True) if frames else none
+    counts = [starts.size for _, (starts, _) in found]
+    rank = np.repeat(np.arange(len(found)), counts)
+    names = dict.fromkeys(what for what, _ in found)
+    codes = np.array([list(names).index(what) for what, _ in found], np.int64)
+    none = [np.empty(0, np.int64)]
+    starts = np.concatenate([*none, *(starts for _, (starts, _) in found)])
+    ends = np.concatenate([*none, *(ends for _, (_, ends) in found)])
+    what = pd.Categorical.from_codes(codes[rank], pd.Index(list(names), dtype="object"))
+    return pd.DataFrame({"start": starts, "duration": ends - starts, "what": what, "rank": rank})
 
 
 def _divided(gpu_intervals: pd.DataFrame, handover: Handover | None) -> bool:
@@ -390,7 +391,7 @@ def explain(
     times, needed = beats.times[slow], _MOST * excess[slow]
     causes = np.full(times.size, UNEXPLAINED, dtype=object)
     compiled, idle = np.zeros(times.size), np.zeros(times.size)
-    for (_, what), rows in happenings.groupby(["rank", "what"], sort=True):
+    for (_, what), rows in happenings.groupby(["rank", "what"], sort=True, observed=True):
         covered = IntervalSet.of(*bounds(rows)).within(beats.starts, beats.ends)
         beyond = covered[slow] - np.median(covered[~slow])
         if str(what).startswith(_STATES):

@@ -4,6 +4,7 @@ Each moment of idle time goes to one cause, by an order of precedence. Where the
 that would show one of them, its time goes to those behind it; so they are not known either.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -354,7 +355,7 @@ class Gaps:
 def gaps_of(gaps: pd.DataFrame, *causes: Cause) -> Gaps:
     """Return the gaps in which time was lost by one of the causes."""
     starts, ends, first = _whole(gaps)
-    chosen = gaps["cause"].isin([str(cause) for cause in causes]).to_numpy()
+    chosen = _named(gaps["cause"], map(str, causes))
     lengths = np.where(chosen, gaps["duration"].to_numpy(dtype=np.int64), 0)
     lost = np.add.reduceat(lengths, first) if first.size else lengths
     return Gaps(starts[lost > 0], ends[lost > 0], lost[lost > 0], devices_of(gaps))
@@ -389,10 +390,9 @@ def gaps_of_waits(gaps: pd.DataFrame, *waited: str) -> Gaps:
     Only gaps with time on the way back, or in the host's time, count; all of each is lost.
     """
     starts, ends, first = _whole(gaps)
-    parties = [str(Party.WAY_BACK), str(Party.HOST)]
-    turn = gaps["party"].isin(parties).to_numpy()
+    turn = _named(gaps["party"], (str(Party.WAY_BACK), str(Party.HOST)))
     of_host = np.add.reduceat(turn.astype(np.int64), first) > 0 if first.size else turn
-    chosen = gaps["waited"].isin(waited).to_numpy()[first] & of_host
+    chosen = _named(gaps["waited"], waited)[first] & of_host
     return Gaps(starts[chosen], ends[chosen], (ends - starts)[chosen], devices_of(gaps))
 
 
@@ -403,6 +403,13 @@ def host_time_without_wait(gaps: pd.DataFrame) -> Gaps:
     lengths = np.where(of_host, gaps["duration"].to_numpy(dtype=np.int64), 0)
     lost = np.add.reduceat(lengths, first) if first.size else lengths
     return Gaps(starts[lost > 0], ends[lost > 0], lost[lost > 0], devices_of(gaps))
+
+
+def _named(column: pd.Series, names: Iterable[str]) -> NDArray[np.bool_]:
+    """Tell which values of a column of few names are among the names."""
+    category = column.astype("category").cat
+    wanted = np.asarray(category.categories.isin(list(names)), bool)
+    return np.append(wanted, False)[category.codes]  # the code of a null is -1
 
 
 def _whole(gaps: pd.DataFrame) -> tuple[Times, Times, NDArray[np.intp]]:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tracekit.analysis.channels import BLIT
+from tracekit.analysis.channels import BLIT, channels_table
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.levers import Mechanism
@@ -16,7 +16,6 @@ _MOSTLY = 0.9  # of the command buffers with copies, that have as many
 
 
 def blit_copies(
-    channels: pd.DataFrame,
     gpu: Device,
     loop: Loop,
     iterations: pd.DataFrame | None,
@@ -41,8 +40,9 @@ def blit_copies(
     When it abstains:
         When the recording has no intervals of the target, and where a CPU did the work.
     """
-    if loop.paced:
+    if loop.paced or not _has_blits(gpu):
         return
+    channels = channels_table(gpu, loop)
     blits = channels[channels["channel"].str.lower().str.contains(BLIT)]
     several = len(channels["device"].unique()) > 1
     for row in blits[blits["alone_share"] > limit].to_dict("records"):
@@ -73,6 +73,14 @@ def blit_copies(
             evidence=longest("gpu_intervals", starts, ends),
             saving=int(row["alone"]),
         )
+
+
+def _has_blits(gpu: Device) -> bool:
+    """Tell whether a channel of the target is one of copies: most programs have none."""
+    if "channel" not in gpu.own:
+        return False
+    names = gpu.own["channel"].dropna().unique()
+    return any(BLIT in str(name).lower() for name in names)
 
 
 def _often(copies: pd.DataFrame, iterations: pd.DataFrame | None) -> tuple[float | None, str]:

@@ -71,7 +71,7 @@ def _load(
 ) -> Findings:
     """Yield the load before the loop, where it took long or was much."""
     before = Window(0, loop.start)
-    begins = [loop.start, *gpu.spans[0].tolist()]
+    begins = [loop.start, int(gpu.spans[0].min())]
     compiled = wired = allocated = 0
     if compiler_activity is not None:
         rows = compiler_activity[compiler_activity["target"]]
