@@ -200,7 +200,7 @@ def test_the_doubt_of_a_chain_grows_with_the_root_of_its_length() -> None:
 def test_against_a_commit_that_stays_levels_are_the_changes_and_differences_are_no_ratios() -> None:
     found = levels(series([point(at, 0.01 * at, "base", "same") for at in range(4)]))
     assert np.expm1(found.values) == pytest.approx([0.0, 0.01, 0.02, 0.03])
-    assert found.covariance[0, 1] == 0
+    assert found.covariance.shape == (4,), "nights are independent"
     found = levels(series(chain([2.0, 3.0], 1.0), scale="difference"))
     assert found.values == pytest.approx([2.0, 5.0])
     assert levels(series([point(0, None)])).nights == ()

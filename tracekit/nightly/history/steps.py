@@ -1,10 +1,9 @@
-"""One metric over nights, its change points, and where the code of each night lies.
+"""One metric over nights, what changed in it, and where the code of each night lies.
 
-The series is cut into stretches so that what nights lie away from their stretch's median, summed
-up, and a penalty for each cut are least together. Sums of plain distances, not of squares, keep a
-single odd night from being two cuts. Source of the criterion, known as the Potts functional with
-absolute deviations: M. Storath and others, Jump-penalized least absolute values estimation of
-scalar or circle-valued signals, Information and Inference 6 (2017).
+A change is a step, which stayed from one night on, or a drift, which came a little each night. The
+series is cut into stretches that stay level, and again into stretches of which some drift; the
+criterion (`history/stretches.py`) decides whether a drift explains the nights better than steps. A
+step has a date, and so a commit; a drift has a range and a rate.
 
 The penalty and the rest were chosen by `bench/gate_simulation.py`.
 
@@ -17,19 +16,27 @@ its length, until a night that measured the anchor too ties both ends together.
 Source of the network: C. D. Ghilani, Adjustment Computations, 6th ed., chapter 12.
 """
 
-import heapq
 import itertools
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tracekit.compare import NORMAL_MAD, Scale, Shown, shift
 from tracekit.nightly.history.night import ANCHORED, Outcome
+from tracekit.nightly.history.stretches import (
+    PENALTY,
+    SHORTEST,
+    Floats,
+    Stretch,
+    cost,
+    drifting_stretches,
+    level_stretches,
+    prefix_costs,
+)
 
 
 @dataclass(frozen=True)
@@ -87,13 +94,12 @@ class Series:
         return Shown(self.scale, self.unit)
 
 
-SHORTEST = 3  # nights of a stretch; of fewer an odd night or two are half of it
-PENALTY = 5.0  # in deviations of a night
 _PLAUSIBLE = 2.0  # a cut elsewhere that costs as many deviations more is not ruled out
 _FLOOR = 0.5  # of the least change that matters: nights that are more alike than this do not count
-
-Floats = NDArray[np.float64]
-
+_WINDOW = 300  # values that are searched for drifts at once
+_AROUND = 100  # nights on both sides of a step, among which it may be a drift
+_SURE_JUMP = 3.0  # deviations of what two lines leave open, that a step beside a drift must pass
+_DRIFTED = 2.0  # nights of a drift that a step beside it must be more than
 
 @dataclass(frozen=True)
 class Step:
@@ -116,6 +122,32 @@ class Step:
     of: Literal["value", "change"] = "value"
 
 
+@dataclass(frozen=True)
+class Slope:
+    """A drift: a change that came a little each night, over the nights `first` to `last`.
+
+    Both are places in the series, gaps included. `before` and `after` are the fitted line's ends,
+    of values or changes as `of` says; `change` is the whole change, and `rate` that of one measured
+    night, each a ratio less one, or a difference.
+    """
+
+    first: int
+    last: int
+    before: float
+    after: float
+    change: float
+    rate: float
+    of: Literal["value", "change"] = "value"
+
+
+@dataclass(frozen=True)
+class Trend:
+    """What changed in a series: steps and drifts, each oldest first."""
+
+    steps: tuple[Step, ...] = ()
+    slopes: tuple[Slope, ...] = ()
+
+
 def is_searched(series: Series) -> bool:
     """Tell whether a series has enough nights with a value for a step to be found."""
     usable = [point for point in series.points if (point.change, point.value) != (None, None)]
@@ -125,7 +157,14 @@ def is_searched(series: Series) -> bool:
 def steps(
     values: Sequence[float | None], *, scale: Scale = "ratio", least: float = 0.015
 ) -> tuple[Step, ...]:
-    """Find the steps in values of one night each, oldest first, of at least `least`.
+    """Return the steps alone of `trend`."""
+    return trend(values, scale=scale, least=least).steps
+
+
+def trend(
+    values: Sequence[float | None], *, scale: Scale = "ratio", least: float = 0.015
+) -> Trend:
+    """Find the steps and drifts in values of one night each, oldest first, of at least `least`.
 
     None, a value that is no number, and one of which there is no ratio where ratios are asked for,
     are gaps. `least` is a ratio less one, or a difference, above 0.
@@ -133,14 +172,28 @@ def steps(
     places = [place for place, value in enumerate(values) if _usable(value, scale)]
     known = [float(value) for value in values if value is not None and _usable(value, scale)]
     if len(known) < 2 * SHORTEST:
-        return ()
+        return Trend()
     scaled = np.log(known) if scale == "ratio" else np.asarray(known, float)
     limit = math.log1p(least) if scale == "ratio" else least
-    costs = _costs(scaled.tolist()) / _deviation(scaled, limit)
-    ends = _merged(scaled, _cut(costs), limit)
-    return tuple(
-        _step(scaled, costs, places, ends[at - 1 : at + 2], scale) for at in range(1, len(ends) - 1)
-    )
+    fitted = _Fitted(scaled, limit, _deviation(scaled, limit), tuple(places), scale)
+    return _trend(fitted, _stretches(fitted))
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """Known values where changes add up, the least change that matters, and their places."""
+
+    values: Floats
+    limit: float
+    deviation: float
+    places: tuple[int, ...]
+    scale: Scale
+
+    def plain(self, value: float) -> float:
+        return math.exp(value) if self.scale == "ratio" else value
+
+    def moved(self, change: float) -> float:
+        return math.expm1(change) if self.scale == "ratio" else change
 
 
 def _usable(value: float | None, scale: Scale) -> bool:
@@ -160,81 +213,239 @@ def _deviation(values: Floats, limit: float) -> float:
     return max(found)
 
 
-def _costs(values: Sequence[float]) -> Floats:
-    """Return what values lie away from their median, summed up, for each stretch [first, end)."""
-    costs = np.zeros((len(values) + 1, len(values) + 1))
-    for first in range(len(values)):
-        below: list[float] = []  # the lower half, negative: heaps have the least on top
-        above: list[float] = []
-        low = high = 0.0
-        for end, value in enumerate(values[first:], first + 1):
-            if len(below) > len(above):
-                moved = -heapq.heappushpop(below, -value)
-                heapq.heappush(above, moved)
-                low, high = low + value - moved, high + moved
-                costs[first, end] = max(high - low, 0.0)
-            else:
-                moved = heapq.heappushpop(above, value)
-                heapq.heappush(below, -moved)
-                low, high = low + moved, high + value - moved
-                costs[first, end] = max(high - low - below[0], 0.0)
-    return costs
+def _stretches(fitted: _Fitted) -> list[Stretch]:
+    """Return the stretches of a series, those that drift included."""
+    levels = _without_odd(fitted, level_stretches(fitted.values, fitted.deviation))
+    nights = len(fitted.values)
+    if len(levels) == 1:
+        return levels
+    if nights <= _WINDOW:
+        drifting = _drifting(fitted, 0, nights)
+        return drifting or _merged(levels, fitted)
+    stretches = levels
+    for begin, end in [(0, nights), *_windows(levels, nights)]:
+        if any(each.rate and each.begin < end and begin < each.end for each in stretches):
+            continue  # a longer drift explains these nights
+        stretches = _replaced(fitted, stretches, _drifting(fitted, begin, end))
+    return _merged(stretches, fitted)
 
 
-def _cut(costs: Floats) -> list[int]:
-    """Return the ends of the stretches that cost least together, 0 first."""
-    nights = len(costs) - 1
-    best = np.full(nights + 1, np.inf)
-    best[0] = -PENALTY
-    begun = [0] * (nights + 1)
-    for end in range(SHORTEST, nights + 1):
-        totals = best[: end - SHORTEST + 1] + costs[: end - SHORTEST + 1, end] + PENALTY
-        begun[end] = int(np.argmin(totals))
-        best[end] = totals[begun[end]]
-    ends = [nights]
-    while ends[0]:
-        ends.insert(0, begun[ends[0]])
-    return ends
+def _without_odd(fitted: _Fitted, levels: Sequence[Stretch]) -> list[Stretch]:
+    """Return level stretches without those few nights that are a step there and back only if odd.
+
+    An odd night counts for as many deviations as it has; two of them next to each other would be a
+    stretch, with a third that is not odd.
+    """
+    kept = list(levels)
+    place = 1
+    while place < len(kept) - 1:
+        three = kept[place - 1 : place + 2]
+        begin, end = three[0].begin, three[-1].end
+        joined = _line(fitted, begin, end)
+        values = fitted.values[begin:end]
+        short = three[1].end - three[1].begin <= SHORTEST + 1
+        if short and _costs_less(fitted, values, [joined], three):
+            kept[place - 1 : place + 2] = [joined]
+        else:
+            place += 1
+    return kept
 
 
-def _merged(values: Floats, ends: list[int], limit: float) -> list[int]:
-    """Join stretches until all neighbours are apart by the limit, the most alike ones first."""
-    ends = list(ends)
-    while len(ends) > 2:  # noqa: PLR2004  a single stretch has two ends
-        middles = [float(np.median(values[a:b])) for a, b in itertools.pairwise(ends)]
-        apart = [abs(after - before) for before, after in itertools.pairwise(middles)]
-        least = min(range(len(apart)), key=apart.__getitem__)
-        if apart[least] >= limit:
-            break
-        del ends[least + 1]
-    return ends
+def _costs_less(
+    fitted: _Fitted, values: Floats, stretches: Sequence[Stretch], others: Sequence[Stretch]
+) -> bool:
+    return cost(values, stretches, fitted.deviation) <= cost(values, others, fitted.deviation)
 
 
-def _step(
-    values: Floats, costs: Floats, places: Sequence[int], ends: Sequence[int], scale: Scale
-) -> Step:
-    begin, at, end = ends
-    before, after = values[begin:at].tolist(), values[at:end].tolist()
-    old, new = statistics.median(before), statistics.median(after)
-    found = shift(after, before)
-    ratio = scale == "ratio"
-    plain, moved = (math.exp, math.expm1) if ratio else (float, float)
-    cuts = range(begin + 1, end)
-    dated = [
-        cut
-        for cut in cuts
-        if costs[begin, cut] + costs[cut, end] <= costs[begin, at] + costs[at, end] + _PLAUSIBLE
+def _windows(levels: Sequence[Stretch], nights: int) -> list[tuple[int, int]]:
+    """Return the nights around steps, those together that are near each other."""
+    windows: list[tuple[int, int]] = []
+    for cut in (stretch.begin for stretch in levels[1:]):
+        begin = max(0, cut - _AROUND)
+        end = min(nights, cut + _AROUND)
+        if windows and begin < windows[-1][1]:
+            begin = windows.pop()[0]
+        windows.append((begin, end))
+    return windows
+
+
+def _drifting(fitted: _Fitted, begin: int, end: int) -> list[Stretch]:
+    """Return the stretches of the nights [begin, end); empty where none of them drifts.
+
+    More nights than a window has are taken together, by their medians.
+    """
+    together = math.ceil((end - begin) / _WINDOW)
+    count = (end - begin) // together
+    end = begin + count * together
+    values = fitted.values[begin:end]
+    if together > 1:
+        values = np.median(values.reshape(count, together), axis=1)
+    deviation = fitted.deviation if together == 1 else _deviation(values, fitted.limit)
+    floor = _FLOOR * fitted.limit
+    stretches: list[Stretch] = []
+    for each in drifting_stretches(values, deviation, fitted.limit, floor):
+        first = begin + each.begin * together
+        last = begin + each.end * together
+        rate = each.rate / together if abs(each.change) >= fitted.limit else 0.0
+        stretches.append(_line(fitted, first, last, rate))
+    if all(not each.rate for each in stretches):
+        return []
+    return _bent(fitted, _merged(stretches, fitted))
+
+
+def _bent(fitted: _Fitted, stretches: Sequence[Stretch]) -> list[Stretch]:
+    """Return the stretches with a bend in place of each jump that explains the nights no better.
+
+    Where a drift begins or ends is uncertain, and a line cut beside its bend has a jump.
+    """
+    bent = list(stretches)
+    for place, (before, after) in enumerate(itertools.pairwise(stretches)):
+        before = replace(before, begin=bent[place].begin)
+        bend = _bend(fitted, before, after)
+        if bend is not None:
+            bent[place] = replace(before, end=bend)
+            bent[place + 1] = replace(after, begin=bend)
+    return bent
+
+
+def _bend(fitted: _Fitted, before: Stretch, after: Stretch) -> int | None:
+    """Return where the lines of two stretches meet; None where a jump costs less."""
+    if before.rate == after.rate:
+        return None
+    bend = math.ceil((before.level - after.level) / (after.rate - before.rate))
+    if not before.begin < bend < after.end:
+        return None
+    jumping = np.concatenate([before.values(), after.values()])
+    lines = replace(before, end=bend).values(), replace(after, begin=bend).values()
+    values = fitted.values[before.begin : after.end]
+    more = np.abs(values - np.concatenate(lines)).sum() - np.abs(values - jumping).sum()
+    return bend if more <= PENALTY * fitted.deviation else None
+
+
+def _line(fitted: _Fitted, begin: int, end: int, rate: float = 0.0) -> Stretch:
+    nights = np.arange(begin, end)
+    return Stretch(begin, end, float(np.median(fitted.values[begin:end] - rate * nights)), rate)
+
+
+def _replaced(
+    fitted: _Fitted, stretches: Sequence[Stretch], drifting: Sequence[Stretch]
+) -> list[Stretch]:
+    """Return the stretches with those that drift in their places."""
+    drifts = [each for each in drifting if each.rate]
+    if not drifts:
+        return list(stretches)
+    first = drifts[0].begin
+    last = drifts[-1].end
+    kept = [each for each in drifting if first <= each.begin < last]
+    before = [
+        _line(fitted, each.begin, min(each.end, first)) for each in stretches if each.begin < first
     ]
-    return Step(
-        index=places[at],
-        before=plain(old),
-        after=plain(new),
-        change=moved(new - old),
-        low=moved(found.low) if found else None,
-        high=moved(found.high) if found else None,
-        earliest=places[min(dated)],
-        latest=places[max(dated)],
+    after = [_line(fitted, max(each.begin, last), each.end) for each in stretches if each.end > last]
+    return [*before, *kept, *after]
+
+
+def _merged(stretches: Sequence[Stretch], fitted: _Fitted) -> list[Stretch]:
+    """Join level neighbours until all are apart by the limit, the most alike ones first."""
+    stretches = list(stretches)
+    while True:
+        apart = {
+            place: abs(after.level - before.level)
+            for place, (before, after) in enumerate(itertools.pairwise(stretches))
+            if before.rate == after.rate == 0
+        }
+        least = min(apart, key=apart.__getitem__, default=None)
+        if least is None or apart[least] >= fitted.limit:
+            return stretches
+        joined = _line(fitted, stretches[least].begin, stretches[least + 1].end)
+        stretches[least : least + 2] = [joined]
+
+
+def _trend(fitted: _Fitted, stretches: Sequence[Stretch]) -> Trend:
+    """Return the steps between stretches, and the drifts that no step divides."""
+    found: list[Step] = []
+    drifts: list[list[Stretch]] = []
+    for before, after in itertools.pairwise([None, *stretches]):
+        stepped = before is not None and after is not None and _is_step(fitted, before, after)
+        if before is not None and after is not None and stepped:
+            found.append(_step(fitted, before, after))
+        if after is None or not after.rate:
+            continue
+        goes_on = before is not None and before.rate * after.rate > 0 and not stepped
+        if goes_on:
+            drifts[-1].append(after)
+        else:
+            drifts.append([after])
+    return Trend(tuple(found), tuple(_slope(fitted, each) for each in drifts))
+
+
+def _is_step(fitted: _Fitted, before: Stretch, after: Stretch) -> bool:
+    """Tell whether the values jump between two stretches: by more than a drift beside them."""
+    if before.rate == after.rate == 0:
+        return True
+    jump = abs(_jump(before, after))
+    doubt = sum(4 / (each.end - each.begin) for each in (before, after)) ** 0.5
+    drifted = _DRIFTED * max(abs(before.rate), abs(after.rate))
+    return jump >= max(fitted.limit, drifted, _SURE_JUMP * doubt * fitted.deviation)
+
+
+def _jump(before: Stretch, after: Stretch) -> float:
+    """Return how far a stretch begins from where the one before it would have gone on."""
+    if before.rate == after.rate == 0:
+        return after.level - before.level
+    between = after.begin - 0.5
+    return after.value(between) - before.value(between)
+
+
+def _slope(fitted: _Fitted, drifts: Sequence[Stretch]) -> Slope:
+    begin = drifts[0].begin
+    end = drifts[-1].end
+    before = drifts[0].value(begin)
+    after = drifts[-1].value(end - 1)
+    return Slope(
+        first=fitted.places[begin],
+        last=fitted.places[end - 1],
+        before=fitted.plain(before),
+        after=fitted.plain(after),
+        change=fitted.moved(after - before),
+        rate=fitted.moved((after - before) / (end - 1 - begin)),
     )
+
+
+def _step(fitted: _Fitted, before: Stretch, after: Stretch) -> Step:
+    begin, at, end = before.begin, after.begin, after.end
+    nights = np.arange(begin, end) - (at - 0.5)
+    rates = np.where(nights < 0, before.rate, after.rate)
+    straight = fitted.values[begin:end] - rates * nights
+    old, new = straight[: at - begin], straight[at - begin :]
+    interval = shift(new.tolist(), old.tolist())
+    dated = _dated(fitted, before, after)
+    return Step(
+        index=fitted.places[at],
+        before=fitted.plain(float(np.median(old))),
+        after=fitted.plain(float(np.median(new))),
+        change=fitted.moved(float(np.median(new)) - float(np.median(old))),
+        low=fitted.moved(interval.low) if interval else None,
+        high=fitted.moved(interval.high) if interval else None,
+        earliest=fitted.places[dated[0]],
+        latest=fitted.places[dated[-1]],
+    )
+
+
+def _dated(fitted: _Fitted, before: Stretch, after: Stretch) -> list[int]:
+    """Return where the second stretch may begin, oldest first."""
+    begin, end = before.begin, after.end
+    values = fitted.values[begin:end]
+    if before.rate == after.rate == 0:
+        upward = prefix_costs(values.tolist())
+        downward = prefix_costs(values[::-1].tolist())[::-1]
+    else:
+        longer = replace(before, end=end).values()
+        earlier = replace(after, begin=begin).values()
+        upward = np.append(0.0, np.cumsum(np.abs(values - longer)))
+        downward = np.append(np.cumsum(np.abs(values - earlier)[::-1])[::-1], 0.0)
+    costs = (upward + downward) / fitted.deviation
+    plausible = np.flatnonzero(costs[1:-1] <= costs[after.begin - begin] + _PLAUSIBLE)
+    return [begin + 1 + place for place in plausible.tolist()]
 
 
 SURE = 3.0
@@ -249,7 +460,8 @@ class Levels:
     """Places on a scale on which changes add up, of the nights that commits connect with the last.
 
     `nights` are their places in the series, oldest first, and `values` how far each night's
-    candidate lies from the reference of the first of them, with their covariance.
+    candidate lies from the reference of the first of them, with their covariance: a table, or its
+    diagonal where nights are independent.
     """
 
     nights: tuple[int, ...]
@@ -258,7 +470,11 @@ class Levels:
 
     def total(self, weights: Floats) -> tuple[float, float]:
         """Return a weighted sum of the levels, and its standard deviation."""
-        variance = float(weights @ self.covariance @ weights)
+        covariance = self.covariance
+        if covariance.ndim == 1:
+            variance = float(weights**2 @ covariance)
+        else:
+            variance = float(weights @ covariance @ weights)
         return float(weights @ self.values), math.sqrt(max(variance, 0.0))
 
 
@@ -287,7 +503,7 @@ def levels(series: Series, anchors: Sequence[Point] = ()) -> Levels:
     between = _between([change for change, _ in distances], steady=not moves(series))
     if not moves(series):  # each night has a level of its own, though its commit may be the same
         values, deviations = np.array(distances).T
-        return Levels(tuple(known), values, np.diag(np.maximum(deviations**2, between)))
+        return Levels(tuple(known), values, np.maximum(deviations**2, between))
     edges = [
         (*_ends(point), change, max(deviation**2, between))
         for point in (*(series.points[place] for place in known), *anchors)
@@ -355,38 +571,64 @@ def _adjusted(series: Series, kept: Sequence[int], edges: Sequence[_Edge]) -> Le
     return Levels(tuple(kept), values[own], covariance[np.ix_(own, own)])
 
 
-def steps_of(series: Series, anchors: Sequence[Point] = ()) -> tuple[Step, ...]:
-    """Find the steps of a series, oldest first, of half its threshold at least.
+def trend_of(series: Series, anchors: Sequence[Point] = ()) -> Trend:
+    """Find the steps and drifts of a series, of half its threshold at least.
 
     Where there is a reference they are of levels, as what slows down both sides is the machine's:
     `before` and `after` are changes from the reference of the first night. Else they are of values.
-    A step of a chain that its own uncertainty explains is none.
+    What the uncertainty of a chain explains by itself is neither.
     """
     least = series.threshold / 2
     if all(point.change is None for point in series.points):
-        return steps([point.value for point in series.points], scale=series.scale, least=least)
+        return trend([point.value for point in series.points], scale=series.scale, least=least)
     ratio = series.scale == "ratio"
     placed = levels(series, anchors)
     values: list[float | None] = [None] * len(series.points)
     for place, level in zip(placed.nights, placed.values.tolist(), strict=True):
         values[place] = math.exp(level) if ratio else level
-    found = steps(values, scale=series.scale, least=least)
+    found = trend(values, scale=series.scale, least=least)
     if moves(series):
-        found = tuple(step for step in found if _is_certain(step, found, placed, ratio=ratio))
+        found = Trend(
+            tuple(each for each in found.steps if _is_certain(each, found, placed, ratio=ratio)),
+            tuple(each for each in found.slopes if _is_sure(each, placed, ratio=ratio)),
+        )
     zero = 1.0 if ratio else 0.0
-    return tuple(
-        replace(step, before=step.before - zero, after=step.after - zero, of="change")
-        for step in found
+    return Trend(
+        tuple(_from_reference(each, zero) for each in found.steps),
+        tuple(_from_reference(each, zero) for each in found.slopes),
     )
 
 
-def _is_certain(step: Step, found: Sequence[Step], placed: Levels, *, ratio: bool) -> bool:
+def steps_of(series: Series, anchors: Sequence[Point] = ()) -> tuple[Step, ...]:
+    """Return the steps alone of `trend_of`."""
+    return trend_of(series, anchors).steps
+
+
+_Change = TypeVar("_Change", Step, Slope)
+
+
+def _from_reference(change: _Change, zero: float) -> _Change:
+    return replace(change, before=change.before - zero, after=change.after - zero, of="change")
+
+
+def _is_certain(step: Step, trend: Trend, placed: Levels, *, ratio: bool) -> bool:
     """Tell whether a step of a chain is more than its links leave open."""
-    cuts = [0, *(other.index for other in found), placed.nights[-1] + 1]
-    at = cuts.index(step.index)
+    ends = [each.first for each in trend.slopes] + [each.last + 1 for each in trend.slopes]
+    cuts = sorted({0, *(each.index for each in trend.steps), *ends, placed.nights[-1] + 1})
+    place = cuts.index(step.index)
     nights = np.array(placed.nights)
-    before = (nights >= cuts[at - 1]) & (nights < step.index)
-    after = (nights >= step.index) & (nights < cuts[at + 1])
-    weights = after / after.sum() - before / before.sum()
+    before = (nights >= cuts[place - 1]) & (nights < step.index)
+    after = (nights >= step.index) & (nights < cuts[place + 1])
+    return _is_beyond(step.change, after / after.sum() - before / before.sum(), placed, ratio=ratio)
+
+
+def _is_sure(slope: Slope, placed: Levels, *, ratio: bool) -> bool:
+    """Tell whether a drift of a chain is more than its links leave open."""
+    nights = np.array(placed.nights)
+    weights = (nights == slope.last).astype(float) - (nights == slope.first)
+    return _is_beyond(slope.change, weights, placed, ratio=ratio)
+
+
+def _is_beyond(change: float, weights: Floats, placed: Levels, *, ratio: bool) -> bool:
     _, deviation = placed.total(weights)
-    return abs(math.log1p(step.change) if ratio else step.change) > SURE * deviation
+    return abs(math.log1p(change) if ratio else change) > SURE * deviation

@@ -1,0 +1,213 @@
+"""A series cut into stretches that stay level or drift, with the least sum of distances.
+
+The criterion is the Potts functional with absolute deviations: the distances of the values from
+their stretch, in deviations of a night, and a penalty for each stretch. Plain distances, not
+squares, keep a single odd night from being two cuts. A stretch that drifts pays more than one that
+stays level, for it has a rate too. Source of the criterion and of its exact solution by a dynamic
+program over levels: M. Storath and others, Jump-penalized least absolute values estimation of
+scalar or circle-valued signals, Information and Inference 6 (2017).
+
+The best level of a stretch is one of its values, so the program keeps the least cost of each value
+as the level of the current stretch. That is a row of numbers a night, in place of a table of all
+stretches. With a rate, the levels are those of the values less what the rate adds up to.
+
+`bench/change_points.py` times it, and a campaign test counts what it names rightly.
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SHORTEST = 3  # nights of a level stretch; of fewer an odd night or two are half of it
+SHORTEST_DRIFT = 5  # nights of a stretch that drifts; fewer are a step on an uncertain date
+PENALTY = 5.0  # in deviations of a night
+DRIFT_PENALTY = 3.0  # more for a stretch with a rate
+_NORMAL_MEAN = 1.2533  # a normal deviation over the mean distance
+_ODD = 4.5  # deviations that a night counts at most beside drifts: two are no step there and back
+_MOST_RATES = 10  # that are tried at once
+_ROUNDS = 3  # in which rates are fitted to the stretches that they made
+_ALIKE = 0.1  # of a rate: two that differ by less are tried once
+_TINY = 1e-9  # deviations: sums that differ by less are equal
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Values [begin, end) that lie on a line: `level` at place 0 of the series, and its `rate`."""
+
+    begin: int
+    end: int
+    level: float
+    rate: float = 0.0
+
+    def value(self, place: float) -> float:
+        """Return the line's value at a place in the series."""
+        return self.level + self.rate * place
+
+    def values(self) -> Floats:
+        """Return the line's values, one a night."""
+        return self.level + self.rate * np.arange(self.begin, self.end)
+
+    @property
+    def change(self) -> float:
+        """The change from the first night to the last."""
+        return self.rate * (self.end - 1 - self.begin)
+
+
+def level_stretches(values: Floats, deviation: float) -> list[Stretch]:
+    """Return the stretches of the least cost among those that stay level, oldest first."""
+    return _partition(values, deviation, [0.0])
+
+
+def drifting_stretches(
+    values: Floats, deviation: float, least: float, floor: float
+) -> list[Stretch]:
+    """Return the stretches of the least cost, of which some may drift by `least` or more.
+
+    They drift only where that costs less in deviations of what both ways leave over too, for a
+    large step in few nights makes `deviation` large. No deviation is below `floor`.
+    """
+    levels = level_stretches(values, deviation)
+    rates = _rates(values, deviation, least)
+    stretches = levels
+    for _ in range(_ROUNDS):
+        if not rates:
+            break
+        stretches = _partition(values, deviation, [0.0, *rates])
+        fitted = [_rate(values[each.begin : each.end]) for each in stretches if each.rate]
+        rates = _distinct([*fitted, *(each.rate for each in stretches if each.rate)])
+    left = min(_left(values, levels), _left(values, stretches))
+    deviation = min(deviation, max(left, floor))
+    drifts = cost(values, stretches, deviation) < cost(values, levels, deviation)
+    return stretches if drifts else levels
+
+
+def _distances(values: Floats, stretches: Sequence[Stretch]) -> float:
+    lines = np.concatenate([each.values() for each in stretches])
+    return float(np.abs(values - lines).sum())
+
+
+def _left(values: Floats, stretches: Sequence[Stretch]) -> float:
+    """Return the deviation of the values from their stretches; two of each are spent on its fit."""
+    free = max(1, len(values) - 2 * len(stretches))
+    return _NORMAL_MEAN * _distances(values, stretches) / free
+
+
+def cost(values: Floats, stretches: Sequence[Stretch], deviation: float) -> float:
+    """Return the cost of stretches that follow each other, of no odd night more than its most.
+
+    `values` are theirs alone.
+    """
+    penalties = sum(PENALTY + DRIFT_PENALTY * bool(each.rate) for each in stretches)
+    lines = np.concatenate([each.values() for each in stretches])
+    apart = np.minimum(np.abs(values - lines) / deviation, _ODD)
+    return float(apart.sum()) + penalties
+
+
+def _partition(values: Floats, deviation: float, rates: Sequence[float]) -> list[Stretch]:
+    """Return the stretches that cost least, each with one of the rates; the first rate is 0."""
+    nights = len(values)
+    slopes = np.array(rates)[:, None]
+    levels = np.sort(values - slopes * np.arange(nights), axis=1)
+    if len(rates) == 1:
+        levels = np.unique(levels)[None, :]
+    penalties = np.where(slopes == 0, PENALTY, PENALTY + DRIFT_PENALTY)
+    costs = np.full(levels.shape, np.inf)  # of the stretch at hand with this level, and all before
+    begun = np.zeros(levels.shape, np.int64)
+    least = np.full(nights + 1, np.inf)
+    least[0] = -PENALTY
+    origins = np.zeros(nights + 1, np.int64)
+    chosen = np.zeros(nights + 1, np.int64)
+    recent: list[Floats] = []
+    for end in range(1, nights + 1):
+        apart = np.abs(levels - (values[end - 1] - slopes * (end - 1)))
+        apart /= deviation
+        if len(rates) > 1:
+            np.minimum(apart, _ODD, out=apart)
+        recent = [*recent[1 - SHORTEST_DRIFT :], apart]
+        costs += apart
+        for rows, shortest in ((slice(0, 1), SHORTEST), (slice(1, None), SHORTEST_DRIFT)):
+            if end < shortest or rows.start >= len(rates):
+                continue
+            entry = least[end - shortest] + penalties[rows]
+            fresh = sum((each[rows] for each in recent[-shortest:]), entry)
+            better = fresh < costs[rows]
+            np.copyto(costs[rows], fresh, where=better)
+            np.copyto(begun[rows], end - shortest, where=better)
+        row = int(np.argmin(costs.min(axis=1)))
+        least[end] = costs[row].min()
+        chosen[end] = row
+        if np.isfinite(least[end]):
+            origins[end] = begun[row][costs[row] <= least[end] + _TINY].min()
+    return _stretches(values, rates, origins, chosen)
+
+
+def _stretches(
+    values: Floats, rates: Sequence[float], origins: NDArray[np.int64], chosen: NDArray[np.int64]
+) -> list[Stretch]:
+    stretches: list[Stretch] = []
+    end = len(values)
+    while end:
+        begin = int(origins[end])
+        rate = rates[int(chosen[end])]
+        level = float(np.median(values[begin:end] - rate * np.arange(begin, end)))
+        stretches.insert(0, Stretch(begin, end, level, rate))
+        end = begin
+    return stretches
+
+
+def _rates(values: Floats, deviation: float, least: float) -> list[float]:
+    """Return rates to try: the medians of differences in windows of several lengths.
+
+    A rate is tried where it adds up to `least` and to two deviations within its window.
+    """
+    weighed: list[tuple[float, float]] = []
+    length = SHORTEST_DRIFT + 1
+    while length <= 2 * len(values):
+        window = min(length, len(values))
+        for begin in range(0, len(values) - window + 1, max(1, window // 3)):
+            rate = _rate(values[begin : begin + window])
+            change = abs(rate) * (window - 1)
+            if change >= max(least, 2 * deviation):
+                weighed.append((change * window**0.5, rate))
+        length = length * 3 // 2
+    ordered = [rate for _, rate in sorted(weighed, reverse=True)]
+    return _distinct(ordered)[:_MOST_RATES]
+
+
+def _rate(values: Floats) -> float:
+    """Return the median rate of values half a stretch apart: a few odd ones do not move it."""
+    lag = max(1, len(values) // 2)
+    return float(np.median(values[lag:] - values[:-lag])) / lag
+
+
+def _distinct(rates: Sequence[float]) -> list[float]:
+    kept: list[float] = []
+    for rate in rates:
+        if rate and all(abs(rate - other) > _ALIKE * abs(other) for other in kept):
+            kept.append(rate)
+    return kept
+
+
+def prefix_costs(values: Sequence[float]) -> Floats:
+    """Return the sum of distances from their median of the first 0, 1, 2 … of the values."""
+    costs = np.zeros(len(values) + 1)
+    below: list[float] = []  # the lower half, negative: heaps have the least on top
+    above: list[float] = []
+    low = high = 0.0
+    for end, value in enumerate(values, 1):
+        if len(below) > len(above):
+            moved = -heapq.heappushpop(below, -value)
+            heapq.heappush(above, moved)
+            low, high = low + value - moved, high + moved
+            costs[end] = max(high - low, 0.0)
+        else:
+            moved = heapq.heappushpop(above, value)
+            heapq.heappush(below, -moved)
+            low, high = low + moved, high + value - moved
+            costs[end] = max(high - low - below[0], 0.0)
+    return costs
