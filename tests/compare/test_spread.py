@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import random
+import statistics
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tracekit.analysis.result import Better
+from tracekit.compare import paired
 from tracekit.compare.paired import Interval, middle, rank_sum, shift, signed_rank, tempered
 from tracekit.compare.spread import Limits, SideValues, interval, pair_interval, quantile
 from tracekit.compare.verdicts import Change, Shown, verdict_of
@@ -130,6 +133,56 @@ def test_many_values_are_no_floating_point_numbers() -> None:
     mean, deviation = 200 * 201 / 4, math.sqrt(200 * 201 * 401 / 24)
     assert signed_rank(200, 0.95) == pytest.approx(mean - 1.96 * deviation, rel=0.01)
     assert rank_sum(60, 60, 0.95) == pytest.approx(1800 - 1.96 * math.sqrt(36300), rel=0.01)
+
+
+# Counted in whole numbers, by (count, other, confidence).
+COUNTED_SUMS = {
+    (40, 120, 0.99): 1750,
+    (80, 30, 0.95): 908,
+    (100, 100, 0.9): 4327,
+    (100, 100, 0.95): 4198,
+    (5, 300, 0.95): 370,
+}
+
+
+@pytest.mark.parametrize(("sides", "rank"), COUNTED_SUMS.items(), ids=str)
+def test_ranks_of_many_are_those_of_whole_numbers(
+    sides: tuple[int, int, float], rank: int
+) -> None:
+    assert rank_sum(*sides) == rank
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize("few", [20, 60, 150, 300])
+def test_the_normal_approximation_is_off_by_one_at_most(
+    few: int, confidence: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rank_sum.cache_clear()
+    signed_rank.cache_clear()
+    exact = rank_sum(few, few, confidence), rank_sum(few, 2 * few // 3, confidence)
+    signed = signed_rank(few, confidence)
+    monkeypatch.setattr(paired, "_MOST_WORK", 0)
+    rank_sum.cache_clear()
+    signed_rank.cache_clear()
+    near = rank_sum(few, few, confidence), rank_sum(few, 2 * few // 3, confidence)
+    assert near == pytest.approx(exact, abs=1)
+    assert signed_rank(few, confidence) == pytest.approx(signed, abs=1)
+    rank_sum.cache_clear()
+    signed_rank.cache_clear()
+
+
+def test_many_differences_are_those_that_a_list_of_them_has() -> None:
+    source = random.Random(3)
+    ours = [source.gauss(0.2, 1) for _ in range(180)]
+    others = [source.gauss(0, 1) for _ in range(150)]
+    listed = sorted(our - other for our in tempered(ours) for other in tempered(others))
+    rank = rank_sum(180, 150, 0.95) or 0
+    expected = Interval(statistics.median(listed), listed[rank - 1], listed[-rank])
+    found = known(shift(ours, others))
+    assert (found.low, found.high) == (expected.low, expected.high)
+    assert found.middle == pytest.approx(expected.middle, rel=1e-12)
+    equal = [float(source.randint(0, 3)) for _ in range(160)]
+    assert shift(equal, equal) == Interval(0.0, 0.0, 0.0)
 
 
 def test_of_six_pairs_the_interval_is_all_of_them_and_fewer_have_none() -> None:

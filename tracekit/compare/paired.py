@@ -22,6 +22,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tracekit.base import CONFIDENCE
 
 
@@ -34,20 +37,28 @@ class Interval:
     high: float
 
 
+_MOST_WORK = 20_000_000  # additions that an exact distribution may take: 300 ms or so
+_WHOLE = 62  # bits: of so many ways at most whole numbers are counted exactly, else doubles
+Ways = NDArray[np.int64] | NDArray[np.float64]
+
+
 @lru_cache(maxsize=256)
 def signed_rank(count: int, confidence: float) -> int | None:
     """Return k such that the k-th least and k-th greatest of the means of two hold the middle.
 
     The means are those of every two of `count` values, each with itself included; they do so with
     at least `confidence`, and k is the greatest number for which they do. None if there is none,
-    as of less than 6 values with a confidence of 0.95.
+    as of less than 6 values with a confidence of 0.95. Of more than 400 values k is that of the
+    normal approximation with a term for kurtosis, which is off by one at most (tested).
     """
-    ways = [1]
+    most = count * (count + 1) // 2
+    if count * most > 2 * _MOST_WORK:
+        variance = count * (count + 1) * (2 * count + 1) / 24
+        fourth = -count * (count + 1) * (2 * count + 1) * (3 * count**2 + 3 * count - 1) / 240
+        return _approximated(most, variance, fourth / variance**2, confidence)
+    ways = _one_way(most, 2**count)
     for rank in range(1, count + 1):
-        longer = [*ways, *([0] * rank)]
-        for place, number in enumerate(ways):
-            longer[place + rank] += number
-        ways = longer
+        ways[rank:] = ways[rank:] + ways[: len(ways) - rank]
     return _greatest(ways, 2**count, confidence)
 
 
@@ -56,26 +67,58 @@ def rank_sum(count: int, other: int, confidence: float) -> int | None:
     """Return k such that the k-th least and k-th greatest of all differences hold the shift.
 
     The differences are those of each of `count` values from each of `other`; else as
-    `signed_rank`.
+    `signed_rank`. Equal values make the interval hold more often, never less. Beyond two sides of
+    340 values k is that of the normal approximation with a term for kurtosis, off by one at most.
+
+    Sources: the count of ways by generating functions, M. A. van de Wiel, The split-up algorithm,
+    Computational Statistics 16 (2001); the fourth moment, E. Fix and J. L. Hodges, Significance
+    probabilities of the Wilcoxon test, Annals of Mathematical Statistics 26 (1955).
     """
-    ways = [1, *([0] * (count * other))]
-    for part in range(1, count + 1):
-        # The polynomial times 1 - q^(other + part), over 1 - q^part, cut at its end.
-        for place in range(len(ways) - 1, other + part - 1, -1):
-            ways[place] -= ways[place - other - part]
-        for place in range(part, len(ways)):
-            ways[place] += ways[place - part]
-    return _greatest(ways, math.comb(count + other, count), confidence)
+    few, many = sorted((count, other))
+    if few * few * many > 2 * _MOST_WORK:
+        variance = few * many * (few + many + 1) / 12
+        both = few**2 + many**2 + few * many + few + many
+        kurtosis = -1.2 * both / (few * many * (few + many + 1))
+        return _approximated(few * many, variance, kurtosis, confidence)
+    total = math.comb(few + many, few)
+    ways = _one_way(few * many, total)
+    for part in range(1, few + 1):
+        # The polynomial times 1 - q^(many + part), over 1 - q^part, cut in the middle.
+        longer = many + part
+        ways[longer:] = ways[longer:] - ways[: max(0, len(ways) - longer)]
+        rows = -(-len(ways) // part)
+        padded = np.zeros(rows * part, ways.dtype)
+        padded[: len(ways)] = ways
+        ways = padded.reshape(rows, part).cumsum(axis=0).ravel()[: len(ways)]
+    return _greatest(ways, total, confidence)
 
 
-def _greatest(ways: Sequence[int], total: int, confidence: float) -> int | None:
-    # Whole numbers, for the chances of many values are no floating-point numbers.
+def _one_way(most: int, total: int) -> Ways:
+    """Return the ways to reach each sum up to the middle where there is one way, to reach 0."""
+    kind = np.int64 if total.bit_length() <= _WHOLE else np.float64
+    ways = np.zeros(most // 2 + 1, kind)
+    ways[0] = 1
+    return ways
+
+
+def _greatest(ways: Ways, total: int, confidence: float) -> int | None:
+    missed = 2 * np.cumsum(ways)
+    # A fraction of whole numbers, for some chances are exactly what is allowed.
     allowed = math.floor((1 - Fraction(confidence)) * total)
-    missed, rank = 0, 0
-    while rank < len(ways) // 2 and 2 * (missed + ways[rank]) <= allowed:
-        missed += ways[rank]
-        rank += 1
-    return rank or None
+    limit = float(allowed) if missed.dtype.kind == "f" else allowed
+    return int(np.searchsorted(missed, limit, "right")) or None
+
+
+def _approximated(most: int, variance: float, kurtosis: float, confidence: float) -> int | None:
+    """Return the same of a symmetric sum from 0 to `most`, which is nearly normal.
+
+    Source of the term for kurtosis: E. A. Cornish and R. A. Fisher, Moments and cumulants in the
+    specification of distributions, Revue de l'Institut International de Statistique 5 (1938).
+    """
+    normal = statistics.NormalDist().inv_cdf((1 - confidence) / 2)
+    corrected = normal + kurtosis * (normal**3 - 3 * normal) / 24
+    rank = math.floor(most / 2 + corrected * math.sqrt(variance) + 0.5)
+    return max(rank, 0) or None
 
 
 NORMAL_MAD = 1.4826  # a normal deviation over the median one
@@ -103,8 +146,44 @@ def shift(
     )
     if rank is None:
         return None
+    if len(changes) * len(expected) > _MOST_DIFFERENCES:
+        return _of_many(tempered(changes), tempered(expected), rank)
     ordered = sorted(_compared(changes, expected))
     return Interval(statistics.median(ordered), ordered[rank - 1], ordered[-rank])
+
+
+_MOST_DIFFERENCES = 20_000  # that are listed; of more the ones looked for are closed in on
+_NEAR = 1e-12  # of the range of differences: how close that is
+
+
+def _of_many(changes: Sequence[float], expected: Sequence[float], rank: int) -> Interval:
+    """Return the interval of differences too many to be listed."""
+    ours = np.sort(np.asarray(changes, float))
+    others = np.sort(np.asarray(expected, float))
+    most = len(ours) * len(others)
+    middle, above, low, high = (
+        _difference(ours, others, place)
+        for place in ((most - 1) // 2, most // 2, rank - 1, most - rank)
+    )
+    return Interval((middle + above) / 2, low, high)
+
+
+def _difference(ours: NDArray[np.float64], others: NDArray[np.float64], place: int) -> float:
+    """Return the difference of that place among all, in order, by halving where it may be."""
+    low = float(ours[0] - others[-1])
+    high = float(ours[-1] - others[0])
+    near = (high - low) * _NEAR
+    while high - low > near:
+        middle = low + (high - low) / 2
+        if int(np.searchsorted(ours, others + middle, "right").sum()) > place:
+            high = middle
+        else:
+            low = middle
+    after = np.searchsorted(ours, others + high, "right")
+    before = np.clip(after - 1, 0, None)
+    beyond = np.clip(after, None, len(ours) - 1)
+    nearest = np.concatenate([ours[before] - others, ours[beyond] - others])
+    return float(nearest[np.argmin(np.abs(nearest - high))])
 
 
 def tempered(changes: Sequence[float]) -> list[float]:

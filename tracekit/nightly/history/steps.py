@@ -30,10 +30,12 @@ from tracekit.nightly.history.night import ANCHORED, Outcome
 from tracekit.nightly.history.stretches import (
     PENALTY,
     SHORTEST,
+    SHORTEST_DRIFT,
     Floats,
     Stretch,
     cost,
     drifting_stretches,
+    left_over,
     level_stretches,
     prefix_costs,
 )
@@ -176,7 +178,10 @@ def trend(
     scaled = np.log(known) if scale == "ratio" else np.asarray(known, float)
     limit = math.log1p(least) if scale == "ratio" else least
     fitted = _Fitted(scaled, limit, _deviation(scaled, limit), tuple(places), scale)
-    return _trend(fitted, _stretches(fitted))
+    stretches = _stretches(fitted)
+    if any(each.rate for each in stretches):
+        fitted = _settled(fitted, scaled, stretches)
+    return _trend(fitted, stretches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +295,22 @@ def _drifting(fitted: _Fitted, begin: int, end: int) -> list[Stretch]:
         stretches.append(_line(fitted, first, last, rate))
     if all(not each.rate for each in stretches):
         return []
-    return _bent(fitted, _merged(stretches, fitted))
+    settled = _settled(fitted, fitted.values[begin:end], stretches)
+    bent = [_lasting(settled, each) for each in _bent(settled, _merged(stretches, fitted))]
+    return bent if any(each.rate for each in bent) else []
+
+
+def _settled(fitted: _Fitted, values: Floats, stretches: Sequence[Stretch]) -> _Fitted:
+    """Return the same with what drifts leave over as the deviation, where that is less."""
+    left = max(left_over(values, stretches), _FLOOR * fitted.limit)
+    return replace(fitted, deviation=min(fitted.deviation, left))
+
+
+def _lasting(fitted: _Fitted, stretch: Stretch) -> Stretch:
+    """Return a stretch, level where what is left of its drift after a bend is too little."""
+    short = stretch.end - stretch.begin < SHORTEST_DRIFT
+    small = abs(stretch.change) < fitted.limit
+    return _line(fitted, stretch.begin, stretch.end) if short or small else stretch
 
 
 def _bent(fitted: _Fitted, stretches: Sequence[Stretch]) -> list[Stretch]:

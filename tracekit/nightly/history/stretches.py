@@ -80,7 +80,7 @@ def drifting_stretches(
         stretches = _partition(values, deviation, [0.0, *rates])
         fitted = [_rate(values[each.begin : each.end]) for each in stretches if each.rate]
         rates = _distinct([*fitted, *(each.rate for each in stretches if each.rate)])
-    left = min(_left(values, levels), _left(values, stretches))
+    left = min(left_over(values, levels), left_over(values, stretches))
     deviation = min(deviation, max(left, floor))
     drifts = cost(values, stretches, deviation) < cost(values, levels, deviation)
     return stretches if drifts else levels
@@ -91,8 +91,8 @@ def _distances(values: Floats, stretches: Sequence[Stretch]) -> float:
     return float(np.abs(values - lines).sum())
 
 
-def _left(values: Floats, stretches: Sequence[Stretch]) -> float:
-    """Return the deviation of the values from their stretches; two of each are spent on its fit."""
+def left_over(values: Floats, stretches: Sequence[Stretch]) -> float:
+    """Return the deviation of values from stretches; two values of each are spent on its fit."""
     free = max(1, len(values) - 2 * len(stretches))
     return _NORMAL_MEAN * _distances(values, stretches) / free
 
