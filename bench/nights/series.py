@@ -12,7 +12,7 @@ from nights.noise import METRIC, Floats, Noise, histories, pairs
 from nights.rates import Rate
 from tracekit.compare.paired import middle
 from tracekit.nightly.gate.decision import changes
-from tracekit.nightly.history.steps import steps
+from tracekit.nightly.history.changes import steps
 
 NIGHTS = 30
 STEP = 0.05
@@ -24,7 +24,7 @@ Finder = Callable[[Floats], list[int]]
 
 
 def ours(logs: Floats) -> list[int]:
-    """The steps of `tracekit.nightly.history.steps`, of half the threshold at least."""
+    """The steps of `tracekit.nightly.history.changes`, of half the threshold at least."""
     found = steps(np.exp(logs).tolist(), scale="ratio", least=_THRESHOLD / 2)
     return [step.index for step in found]
 

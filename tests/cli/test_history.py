@@ -3,15 +3,17 @@
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lxml import html
 
 from command_line import assert_error
 from devices import device
-from stored_nights import night_of, two_nights
-from tracekit.nightly.history.night import Outcome
+from stored_nights import entry_of, judged_of, night_of, pair_of, two_nights
+from tracekit.nightly.history.night import Described, Night, Outcome
 from tracekit.nightly.history.store.store import Store
 
 
@@ -89,6 +91,49 @@ def test_options_and_places_that_make_no_sense_are_told(history: Any, tmp_path: 
     shown = history("history", "--html", device(tmp_path, "full"))
     assert_error(shown, 3, "full cannot be written: No space left on device.")
     assert shown.out == ""
+
+
+def measured_night(day: int, value: float) -> Night:
+    """Make a night whose candidate took so long, and whose reference took 100 ns."""
+    pairs = tuple(pair_of(number, value) for number in range(1, 4))
+    change = value / 100 - 1
+    judged = judged_of(candidate=value, change=change, low=change - 0.002, high=change + 0.002)
+    candidate = Described("paged", commit=f"{day:07d}")
+    entry = entry_of(pairs=pairs, judged=[judged], candidate=candidate)
+    return night_of(day, [entry], commit=candidate.commit)
+
+
+def changes_on_page(tracekit: Any, folder: Path, values: Sequence[float]) -> list[str]:
+    """Return the rows of what changed on the trend page of such nights."""
+    with Store.open(str(folder / "history.db")) as store:
+        for day, value in enumerate(values, 1):
+            store.append(measured_night(day, value))
+    page = folder / "trend.html"
+    made = tracekit("history", "--history", folder / "history.db", "--html", page)
+    assert made.code == 0, made.err
+    tree: Any = html.document_fromstring(page.read_text())
+    rows = tree.xpath("//section[@id='standing']//h3/following-sibling::div[1]//tbody/tr")
+    return [" ".join(row.text_content().split()) for row in rows]
+
+
+def test_a_drift_is_one_change_with_a_rate_and_a_step_has_a_date(
+    tracekit: Any, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    stepped = [100.0] * 12 + [107.0] * 12
+    noise = [0.2, -0.3, 0.1, 0.0, -0.1, 0.3, -0.2]
+    for name, values, said in (
+        ("drift", [100 * 1.01**night for night in range(30)],
+         ["1 Mar 2026 to 30 Mar 2026", "+1.0 % a night, worse", "not in one of them"]),
+        ("drift of six nights", [100.0] * 10 + [100 * 1.023**night for night in range(1, 7)],
+         ["16 Mar 2026", "+2.3 % a night, worse", "not in one of them"]),
+        ("step", [value + noise[at % 7] for at, value in enumerate(stepped)],
+         ["13 Mar 2026", "+7.0 %, worse", "commit 0000012 → 0000013"]),
+    ):  # fmt: skip
+        with subtests.test(name):
+            folder = tmp_path / name
+            folder.mkdir()
+            [row] = changes_on_page(tracekit, folder, values)
+            assert [words for words in said if words not in row] == [], row
 
 
 def test_no_person_is_named_in_an_export_or_on_the_page(history: Any, tmp_path: Path) -> None:

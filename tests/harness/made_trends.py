@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tracekit.nightly.history.steps import Slope, Step, Trend, trend
+from tracekit.nightly.history.changes import Slope, Step, Trend, trend
 
 NOISE = 0.009
 _ODD = (0.25, -0.2)

@@ -19,7 +19,8 @@ from sqlalchemy import insert
 from stored_nights import night_of
 from tracekit.base.recording import Recording, mark
 from tracekit.nightly.history.night import Accepted
-from tracekit.nightly.history.steps import Point, Series, Step
+from tracekit.nightly.history.changes import Slope, Step, Trend
+from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.schema import NIGHTS
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.pruning import (
@@ -164,10 +165,20 @@ def test_nights_at_a_change_stay() -> None:
         (9, 9, 9, {8, 9}),
     ):
         step = Step(index, 1, 2, 1, earliest=earliest, latest=latest)
-        found = protection([(series, [step])], [], [])
+        found = protection([(series, Trend((step,)))], [], [])
         reasons = {number: found.reason(of_night(f"n{number}")) for number in range(10)}
         assert {number for number, why in reasons.items() if why} == stay
         assert reasons[index] == "step_p50 of decode changed there", earliest
+
+
+def test_the_ends_of_a_drift_stay_and_say_so() -> None:
+    points = tuple(Point(f"n{number}", "", 1.0) for number in range(12))
+    series = Series("m", "p", "decode", "w", "step_p50", "ns", "lower", points=points)
+    slope = Slope(3, 9, 1.0, 1.2, 0.2, 0.03)
+    found = protection([(series, Trend(slopes=(slope,)))], [], [])
+    reasons = {number: found.reason(of_night(f"n{number}")) for number in range(12)}
+    assert {number for number, why in reasons.items() if why} == {2, 3, 9, 10}
+    assert reasons[3] == "a drift of step_p50 of decode began or ended there"
 
 
 def test_what_is_pinned_or_was_accepted_stays_and_says_why(tmp_path: Path) -> None:

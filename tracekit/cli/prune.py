@@ -99,8 +99,8 @@ def _protection(url: str) -> "nightly.Protection":
             nightly.Protection()
         )  # no night was kept yet, so nobody can have said anything of one
     with nightly.Store.open(url, make=False) as store:
-        stepped = [(series, nightly.steps_of(series)) for series in store.series()]
-        return nightly.protection(stepped, store.acceptances(), store.pinned())
+        trends = [(series, nightly.trend_of(series)) for series in store.series()]
+        return nightly.protection(trends, store.acceptances(), store.pinned())
 
 
 def _show(done: "nightly.Pruned") -> None:

@@ -29,7 +29,7 @@ from .history.listing import write_values as write_values
 from .history.night import Night as Night
 from .history.night import Outcome as Outcome
 from .history.steps import Series as Series
-from .history.steps import steps_of as steps_of
+from .history.steps import trend_of as trend_of
 from .history.store.place import LATEST as LATEST
 from .history.store.place import file_of as file_of
 from .history.store.place import place as place

@@ -31,7 +31,8 @@ from tracekit.base import (
 )
 from tracekit.nightly.history.listing import course_in
 from tracekit.nightly.history.night import DOCUMENT, Accepted, moment_in
-from tracekit.nightly.history.steps import Series, Step
+from tracekit.nightly.history.changes import Trend
+from tracekit.nightly.history.steps import Series
 from tracekit.record import Progress, quiet, size
 from tracekit.tables import DIRECT_NOTE as DIRECT
 from tracekit.tables import PutAway, direct, note_put_away, stored_to_put_away, to_put_away
@@ -160,19 +161,24 @@ class Protection:
 
 
 def protection(
-    stepped: Iterable[tuple[Series, Sequence[Step]]],
+    trends: Iterable[tuple[Series, Trend]],
     accepted: Iterable[Accepted],
     pinned: Iterable[str],
 ) -> Protection:
     """Return what a history says must stay: what was ever accepted or is pinned, and changes.
 
-    Of a change point the nights right before and after stay, and all that it may have been. What
-    is pinned are ids of nights, and whole paths of folders.
+    Of a step the nights right before and after stay, and all that it may have been. Of a drift its
+    ends stay, and the nights right before and after it. What is pinned are ids of nights, and whole
+    paths of folders.
     """
     nights: dict[str, str] = {}
-    for series, steps in stepped:
+    for series, trend in trends:
         ids = [point.night for point in series.points]
-        for step in steps:
+        for slope in trend.slopes:
+            ends = (*ids[max(0, slope.first - 1) : slope.first + 1], *ids[slope.last : slope.last + 2])
+            why = f"a drift of {series.metric} of {series.capture} began or ended there"
+            nights |= dict.fromkeys(ends, why)
+        for step in trend.steps:
             first, last = min(step.index, step.earliest), max(step.index, step.latest)
             for night in ids[max(0, first - 1) : last + 2]:
                 nights[night] = f"{series.metric} of {series.capture} changed there"

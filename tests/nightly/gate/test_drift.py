@@ -122,6 +122,8 @@ ENDINGS: dict[str, tuple[list[float], Entry, dict[str, Any]]] = {
     "that night was accepted": ([0.0, 0.0, 0.0, 0.05], entry(4, 0.0), {"accepted": ACCEPTED}),
     "60 nights are looked back": ([0.2] + [0.0] * 58, entry(59, 0.0), {}),
     "and no more": ([0.2] + [0.0] * 59, entry(60, 0.0), {}),
+    "a drift goes on": ([0.0] * 3 + [0.02] * 8, entry(11, 0.02), {}),
+    "a drift passes the limit": ([0.0] * 4 + [0.03] * 7, entry(11, 0.03, Outcome.REGRESSION), {}),
     "failed": (LOSSES, replace(LAST, outcome=Outcome.FAILED, judged=()), {}),
     "followed": (LOSSES, replace(LAST, judged=(replace(STEP, gated=False, outcome=None),)), {}),
     "nights of other work are no links": (LOSSES, replace(LAST, work="d2"), {}),
@@ -140,6 +142,20 @@ def test_how_a_night_ends_by_those_before_it(golden: Callable[[str, str], None])
             f"    {each.outcome}, {each.change}: {each.reason}\n" for each in ended.judged
         )
     golden("drift.txt", text)
+
+
+@pytest.mark.parametrize("noise", [(0.0,) * 6, (0.0, 0.004, -0.003, 0.002, -0.002, 0.001)], ids=str)
+def test_six_nights_that_drift_are_six_and_no_commit_is_searched(noise: tuple[float, ...]) -> None:
+    changes = [1.023**night - 1 + odd for night, odd in enumerate(noise, 1)]
+    last = entry(5, changes[-1], Outcome.REGRESSION)
+    last = replace(last, reference=Described("paged", commit="base"), reference_kind="fixed")
+    earlier = past(changes[:-1], moving=False).series
+    [ended] = with_drift(night(5, last), [earlier], {}, {}).entries
+    [judged] = ended.judged
+    words = "a night, over the last 6 nights, since 2026-09-01, in base..c6: no single commit made it."
+    assert words in judged.reason
+    assert "It drifts by +2." in judged.reason
+    assert "git bisect" not in judged.reason
 
 
 PLANNED = Capture(

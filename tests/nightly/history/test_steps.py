@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from tracekit.nightly.history.changes import steps
 from tracekit.nightly.history.steps import (
     Point,
     Series,
@@ -19,7 +20,6 @@ from tracekit.nightly.history.steps import (
     is_searched,
     levels,
     moves,
-    steps,
     steps_of,
 )
 

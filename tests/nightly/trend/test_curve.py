@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import short_nights as made
 from tracekit.nightly.history.night import Night, Outcome
-from tracekit.nightly.history.steps import Point, Series, Step
+from tracekit.nightly.history.changes import Slope, Step, Trend
+from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend import curve as curves
 from tracekit.nightly.trend.course import Course, Happening, State, days_of, happenings
@@ -29,7 +30,7 @@ PLANE = Plane(100, 50, Axis("", 0, 10, (), str), Axis("", 0, 5, (), str))
 
 def drawn(course: Course, series: Series, *steps: Step) -> tuple[Picture, ET.Element]:
     x = day_axis([days_of(fared.at) for fared in course.fared])
-    curve = Curve(series, steps, course, x, happenings(course), lambda fared: fared.at[8:10])
+    curve = Curve(series, Trend(steps), course, x, happenings(course), lambda fared: fared.at[8:10])
     picture = curves.picture_of(curve)
     return picture, ET.fromstring(svg(picture))
 
@@ -204,10 +205,40 @@ def test_a_line_ends_at_the_edge_and_a_point_alone_has_none() -> None:
 
 
 def test_words_of_change_points_do_not_cover_one_another() -> None:
-    near = [(1.0, "1 Oct: +5 %", "error"), (2.0, "2 Oct: +5 %", "good"), (9.0, "9 Oct", "plain")]
+    near = [
+        (1.0, 1.0, "1 Oct: +5 %", "error"),
+        (2.0, 2.0, "2 Oct: +5 %", "good"),
+        (9.0, 9.0, "9 Oct", "plain"),
+    ]
     words = [group.find("text") for group in curves.dated(near)(PLANE)]
     places = [(found.get("y"), found.get("class")) for found in words if found is not None]
     assert places == [("11.0", None), ("24.0", None), ("37.0", "end")]
+
+
+def test_a_drift_is_a_bracket_over_its_nights_and_a_line_that_slopes() -> None:
+    days = range(1, 13)
+    points = [made.point(day, MS * (1 + 0.02 * min(max(day - 3, 0), 7))) for day in days]
+    series = made.series(*points)
+    course = made.course([made.night(day, made.entry()) for day in days], series)
+    slope = Slope(2, 9, MS, 1.14 * MS, 0.14, 0.019)
+    x = day_axis([days_of(fared.at) for fared in course.fared])
+    curve = Curve(series, Trend(slopes=(slope,)), course, x, (), lambda _: "")
+    picture = curves.picture_of(curve)
+    root = ET.fromstring(svg(picture))
+    assert picture.summary.endswith(
+        "Drifted from 3 Nov 2026 to 10 Nov 2026, +1.9 % a night, worse."
+    )
+    assert not of_class(root, "step")
+    [drift] = of_class(root, "drift")
+    assert [text.text for text in drift.iter("text")] == ["+1.9 % a night"]
+    [level] = of_class(root, "level")
+    flat, sloping, after = (
+        [float(place.split()[1]) for place in run.split("L")]
+        for run in (level.get("d") or "")[1:].split("M")
+    )
+    assert flat[0] == flat[1]
+    assert sloping[0] - sloping[1] > 50, "it rises by most of the panel"
+    assert after[0] == after[1]
 
 
 def test_every_ending_has_a_shape_of_its_own() -> None:

@@ -13,7 +13,8 @@ import made_nights
 import short_nights as made
 from tracekit.base.redaction import Redaction
 from tracekit.nightly.history.night import Accepted, Described, Entry, Night, Outcome, TracedFinding
-from tracekit.nightly.history.steps import Series, Step
+from tracekit.nightly.history.changes import Slope, Step, Trend
+from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend import page as pages
 from tracekit.nightly.trend.course import courses_of
@@ -74,8 +75,9 @@ def test_the_latest_changes_are_listed_and_earlier_ones_counted(
 ) -> None:
     monkeypatch.setattr(pages, "MOST_CHANGES", 4)
     page = "".join(said(parsed(held.series, held.nights).find("body")))
-    rows = page.partition("tr: Since the night of")[2].partition("p: 7 earlier ones")[0]
-    assert [row[:11] for row in rows.splitlines()[1:]] == ["tr: 14 Nov "] * 4
+    rows = page.partition("tr: Since the night of")[2].partition("p: 2 earlier ones")[0]
+    latest = ["tr: 12 Oct ", *["tr: 14 Nov "] * 3]  # the drift goes on
+    assert [row[:11] for row in rows.splitlines()[1:]] == latest
 
 
 def test_what_decides_comes_first_of_what_changed_in_one_night() -> None:
@@ -205,21 +207,33 @@ def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed() -> N
     days = range(1, 6)
     nights = [made.night(at, made.entry(), environment={"mlx": str(1 + at // 3)}) for at in days]
     series = made.series(*(made.point(day, 1e6) for day in days))
-    steps = [
+    steps = (
         Step(1, 1e6, 2e6, 1.0, earliest=1, latest=1),
         Step(2, 0.0, -0.05, -0.05, earliest=1, latest=3, of="change"),
-    ]
+    )
     course = made.course(nights, series)
     assert [
         (turn.at, turn.change, turn.tone, turn.levels, turn.doubt, turn.with_it)
-        for turn in pages.turns_of(course, series, steps)
+        for turn in pages.turns_of(course, series, Trend(steps))
     ] == [
         (made.at(2), "+100.0 %, worse", "error", "1 ms → 2 ms", "", ""),
         (made.at(3), "-5.0 %, better", "good", "0.0 % → -5.0 % from the reference",
          "2 Nov 2026 to 4 Nov 2026", "MLX 1 → 2"),
     ]  # fmt: skip
-    neither = pages.turns_of(course, replace(series, better="neither"), steps[:1])
+    neither = pages.turns_of(course, replace(series, better="neither"), Trend(steps[:1]))
     assert [turn.change for turn in neither] == ["+100.0 %"]
+
+
+def test_a_drift_has_a_range_and_a_rate_and_no_night_of_its_own() -> None:
+    days = range(1, 11)
+    nights = [made.night(at, made.entry(), environment={"mlx": str(at)}) for at in days]
+    series = made.series(*(made.point(day, 1e6) for day in days))
+    slope = Slope(2, 8, 0.0, 0.14, 0.14, 0.023, of="change")
+    [turn] = pages.turns_of(made.course(nights, series), series, Trend(slopes=(slope,)))
+    assert (turn.at, turn.until) == (made.at(3), made.at(9))
+    assert (turn.change, turn.tone) == ("+2.3 % a night, worse", "error")
+    assert turn.levels == "0.0 % → +14.0 % from the reference"
+    assert (turn.doubt, turn.with_it) == ("", ""), "MLX changed each night"
 
 
 def test_nothing_that_did_not_count_is_left_out() -> None:

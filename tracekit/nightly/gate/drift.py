@@ -3,7 +3,8 @@
 Every night is judged through the levels of the nights before it too (`history/steps.py`). A
 metric is a regression if tonight and the night before lie beyond the threshold together, each by
 half of it, and by more than equal nights explain, above three earlier nights in a row; or tonight
-above the beginning of a chain. `bench/drift_simulation.py` counts false alarms, and how soon drift
+above the beginning of a chain. A change that came a little each night up to tonight is said as a
+drift, with its range and its rate, and no commit is searched for. `bench/drift_simulation.py` counts false alarms, and how soon drift
 is found. A reference that moves along is measured against an anchor now and then, which stays.
 """
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from tracekit.base import TracekitError, short_commit
 from tracekit.nightly.gate.decision import POLICY, plain_change
+from tracekit.nightly.history.changes import Slope
 from tracekit.nightly.history.night import (
     ANCHORED,
     INTERRUPTED,
@@ -28,7 +30,7 @@ from tracekit.nightly.history.night import (
     Night,
     Outcome,
 )
-from tracekit.nightly.history.steps import SURE, Levels, Point, Series, levels, moves
+from tracekit.nightly.history.steps import SURE, Levels, Point, Series, levels, moves, trend_of
 from tracekit.nightly.history.store.documents import measured_of
 from tracekit.nightly.plan.plan import Capture
 from tracekit.nightly.plan.reading import UNTRACED
@@ -103,6 +105,14 @@ def beginning_of(past: Past) -> Drift | None:
     return _drift(past, found, *_latest(lost)) if max(loss[1] for loss in lost) > 0 else None
 
 
+def slope_of(past: Past) -> Slope | None:
+    """Return the drift for the worse that goes on tonight; None where no drift does."""
+    slopes = trend_of(past.series, past.anchors).slopes
+    if not slopes or slopes[-1].last != len(past.series.points) - 1:
+        return None
+    return slopes[-1] if past.turn * slopes[-1].rate > 0 else None
+
+
 def _latest(lost: Sequence[_Lost]) -> _Lost:
     """Return since when all was lost: the latest before which more may well not have been."""
     most = max(change for _, change, _ in lost)
@@ -148,7 +158,8 @@ def with_drift(
 ) -> Night:
     """Return a night in which metrics that nights together show to be worse are regressions.
 
-    The reasons of all regressions say since which night, in which commits, and how to search.
+    The reasons of all regressions say since which night, in which commits, and how to search; of a
+    drift they say its nights, its commits and its rate.
     """
     entries: list[Entry] = []
     for entry in night.entries:
@@ -234,16 +245,26 @@ def _tonight(night: Night, entry: Entry, judged: Judged) -> Point:
 def _judged(judged: Judged, entry: Entry, past: Past | None, workloads: Path | None) -> Judged:
     if past is None or not judged.gated:
         return judged
+    slope = slope_of(past)
     if judged.outcome is Outcome.REGRESSION:
         began = beginning_of(past)
-        words = [] if began is None else [*_where(began), *_search(began, judged, entry, workloads)]
+        if slope is not None:
+            words = [_drifted(slope, past, judged)]
+        elif began is not None:
+            words = [*_where(began), *_search(began, judged, entry, workloads)]
+        else:
+            words = []
         return replace(judged, reason=" ".join([judged.reason, *words])) if words else judged
     if judged.outcome not in {Outcome.OK, Outcome.INCONCLUSIVE} or entry.reference_kind == "anchor":
         return judged
     found = drift_of(past)
     if found is None:
         return judged
-    words = [sentence(found, judged), *_search(found, judged, entry, workloads)]
+    words = [sentence(found, judged)]
+    if slope is not None:
+        words.append(_drifted(slope, past, judged))
+    else:
+        words += _search(found, judged, entry, workloads)
     why = " ".join([judged.reason, *words]).strip()
     return replace(judged, outcome=Outcome.REGRESSION, reason=why)
 
@@ -258,6 +279,20 @@ def sentence(drift: Drift, judged: Judged) -> str:
     )
 
 
+def _drifted(slope: Slope, past: Past, judged: Judged) -> str:
+    """Say at which rate a metric drifts, over which nights and commits."""
+    points = past.series.points
+    begun = points[slope.first]
+    first = points[slope.first - 1].commit if slope.first else begun.reference_commit
+    rate = judged.shown.change(slope.rate)
+    nights = slope.last - slope.first + 1
+    commits = _range(first, points[slope.last].commit)
+    return (
+        f"It drifts by {rate} a night, over the last {nights} nights, since {begun.at[:10]}"
+        f"{commits}: no single commit made it."
+    )
+
+
 def _where(drift: Drift) -> list[str]:
     commits = _commits(drift)
     if drift.nights == 1:
@@ -266,9 +301,13 @@ def _where(drift: Drift) -> list[str]:
 
 
 def _commits(drift: Drift) -> str:
-    if not drift.first or drift.first == drift.last:
+    return _range(drift.first, drift.last)
+
+
+def _range(first: str, last: str) -> str:
+    if not first or first == last:
         return ""
-    return f", in {short_commit(drift.first)}..{short_commit(drift.last)}"
+    return f", in {short_commit(first)}..{short_commit(last)}"
 
 
 def _search(drift: Drift, judged: Judged, entry: Entry, workloads: Path | None) -> list[str]:

@@ -193,6 +193,13 @@ def _distinct(rates: Sequence[float]) -> list[float]:
     return kept
 
 
+def ends_of_line(values: Floats) -> tuple[float, float]:
+    """Return the first and the last value of the line that drifts as the values do."""
+    rate = _rate(values)
+    level = float(np.median(values - rate * np.arange(len(values))))
+    return level, level + rate * (len(values) - 1)
+
+
 def prefix_costs(values: Sequence[float]) -> Floats:
     """Return the sum of distances from their median of the first 0, 1, 2 … of the values."""
     costs = np.zeros(len(values) + 1)

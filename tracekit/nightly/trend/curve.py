@@ -12,8 +12,10 @@ import numpy as np
 
 from tracekit.base import quantity, short_commit
 from tracekit.nightly.gate.decision import plain_change
+from tracekit.nightly.history.changes import Slope, Trend
 from tracekit.nightly.history.night import Judged, moment_of
-from tracekit.nightly.history.steps import Point, Series, Step, anchors_of, levels, moves
+from tracekit.nightly.history.steps import Point, Series, anchors_of, levels, moves
+from tracekit.nightly.history.stretches import ends_of_line
 from tracekit.nightly.trend.course import (
     WAYS,
     Course,
@@ -205,20 +207,28 @@ def lines(
     return draw
 
 
-def dated(steps: Sequence[tuple[float, str, str]]) -> Shape:
-    """Draw change points: (day, words, tone), their words in rows so that none covers another."""
+def dated(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
+    """Draw steps and drifts: (first day, last day, words, tone), oldest first.
+
+    A step, whose days are the same, is a line through the panel; a drift is a bracket over its
+    nights. Their words are in rows so that none covers another.
+    """
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
         ends: list[float] = []
-        for at, words, tone in steps:
-            x, _ = plane.at((at, plane.y.low))
+        for first, last, words, tone in changes:
+            x, _ = plane.at((first, plane.y.low))
+            until, _ = plane.at((last, plane.y.low))
             room = len(words) * _CHARACTER + 10
             left = x + room > plane.width
             begin = x - room if left else x
             row = next((n for n, end in enumerate(ends) if end <= begin), len(ends))
-            ends[row : row + 1] = [begin + room]
-            group = ET.Element("g", {"class": f"step {tone}"})
-            ET.SubElement(group, "path", {"d": f"M{x:.1f} 0V{plane.height:g}"})
+            ends[row : row + 1] = [max(begin + room, until)]
+            group = ET.Element("g", {"class": f"{'drift' if last > first else 'step'} {tone}"})
+            foot = 14 + row * _ROW
+            bracket = f"M{x:.1f} {foot - 3:g}v6m0 -3H{until:.1f}m0 -3v6"
+            line = f"M{x:.1f} 0V{plane.height:g}"
+            ET.SubElement(group, "path", {"d": bracket if last > first else line})
             beside, name = (x - 5, "end") if left else (x + 5, "")
             group.append(_text(beside, 11 + row * _ROW, words, name))
             yield group
@@ -266,10 +276,10 @@ _Ends = Callable[[Point], tuple[float | None, float | None]]
 
 @dataclass(frozen=True)
 class Curve:
-    """A series with its change points, and what pictures of its course share: axis, tags, links."""
+    """A series with its steps and drifts, and what pictures of its course share: axis, tags, links."""
 
     series: Series
-    steps: Sequence[Step]
+    trend: Trend
     course: Course
     x: Axis
     tags: Sequence[Happening]
@@ -288,11 +298,21 @@ def summary_of(curve: Curve) -> str:
     span = f"always {low}" if low == high else f"from {low} to {high}"
     latest = f"the last, of {day(last.at)}, {_said(series, last)}"
     parts = [f"{nights}, {len(known)} with a value, {span}; {latest}."]
-    for step in curve.steps:
+    for step in curve.trend.steps:
         way = direction(step.change, series.better)
         at, change = day(series.points[step.index].at), series.shown.change(step.change)
         parts.append(f"Changed on {at}, {change}{f', {way}' * (way != 'changed')}.")
+    for slope in curve.trend.slopes:
+        way = direction(slope.change, series.better)
+        first, last = (day(series.points[place].at) for place in (slope.first, slope.last))
+        words = f"Drifted from {first} to {last}, {rate_words(series, slope)}"
+        parts.append(f"{words}, {way}." if way != "changed" else f"{words}.")
     return " ".join([*parts, *_total(curve)])
+
+
+def rate_words(series: Series, slope: Slope) -> str:
+    """Return the rate of a drift, such as "+2.3 % a night"."""
+    return f"{series.shown.change(slope.rate)} a night"
 
 
 def _said(series: Series, point: Point) -> str:
@@ -427,14 +447,29 @@ def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Sh
     ]
     yield lines(spreads, "spread")
     yield lines(_runs(curve, pick), "median")
-    cuts = [0, *(step.index for step in curve.steps), len(points)]
-    level: list[list[tuple[float, float]]] = []
-    for begin, end in pairwise(cuts if curve.steps else ()):
-        held = points[begin:end]
-        if values := [value for value in map(pick, held) if value is not None]:
-            level.append([(days_of(point.at), median(values)) for point in (held[0], held[-1])])
-    yield lines(level, "level")
+    yield lines(_fitted(curve, pick), "level")
     yield nights(list(_marks(curve, pick)), radius)
+
+
+def _fitted(curve: Curve, pick: _Pick) -> Iterator[list[tuple[float, float]]]:
+    """Yield the levels between changes, and the lines of drifts; none where nothing changed."""
+    points = curve.series.points
+    steps = [step.index for step in curve.trend.steps]
+    drifts = {slope.first: slope.last + 1 for slope in curve.trend.slopes}
+    if not steps and not drifts:
+        return
+    cuts = sorted({0, *steps, *drifts, *drifts.values(), len(points)})
+    for begin, end in pairwise(cuts):
+        held = points[begin:end]
+        values = [value for value in map(pick, held) if value is not None]
+        if not values:
+            continue
+        drifting = any(first <= begin < last for first, last in drifts.items())
+        if drifting and len(values) > 1:
+            ends = ends_of_line(np.array(values))
+        else:
+            ends = (median(values), median(values))
+        yield list(zip((days_of(held[0].at), days_of(held[-1].at)), ends, strict=True))
 
 
 def _runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:
@@ -452,12 +487,18 @@ def _runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:
 
 
 def _dates(curve: Curve) -> Shape:
-    series, found = curve.series, list[tuple[float, str, str]]()
-    for step in curve.steps:
+    series = curve.series
+    found: list[tuple[float, float, str, str]] = []
+    for step in curve.trend.steps:
         at = series.points[step.index].at
         words = f"{day(at)[:-5]}: {series.shown.change(step.change)}"
-        found.append((days_of(at), words, WAYS[direction(step.change, series.better)]))
-    return dated(found)
+        tone = WAYS[direction(step.change, series.better)]
+        found.append((days_of(at), days_of(at), words, tone))
+    for slope in curve.trend.slopes:
+        first, last = (days_of(series.points[place].at) for place in (slope.first, slope.last))
+        tone = WAYS[direction(slope.change, series.better)]
+        found.append((first, last, rate_words(series, slope), tone))
+    return dated(sorted(found))
 
 
 def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:

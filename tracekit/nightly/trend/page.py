@@ -5,7 +5,7 @@ after show how much was: both stand side by side, so that estimates can be belie
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -14,6 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tracekit.base import duration, quantity, short_commit
+from tracekit.nightly.history.changes import Slope, Step, Trend
 from tracekit.nightly.history.night import (
     KINDS,
     Accepted,
@@ -23,16 +24,9 @@ from tracekit.nightly.history.night import (
     TracedFinding,
     moment_of,
 )
-from tracekit.nightly.history.steps import (
-    SHORTEST,
-    Point,
-    Series,
-    Step,
-    anchors_of,
-    is_searched,
-    steps_of,
-)
+from tracekit.nightly.history.steps import Point, Series, anchors_of, is_searched, trend_of
 from tracekit.nightly.history.store.decisions import Missed
+from tracekit.nightly.history.stretches import SHORTEST
 from tracekit.nightly.trend.course import (
     WAYS,
     Course,
@@ -51,7 +45,7 @@ from tracekit.nightly.trend.course import (
     several,
     state_of,
 )
-from tracekit.nightly.trend.curve import RECENT, Curve, day_axis, picture_of, svg
+from tracekit.nightly.trend.curve import RECENT, Curve, day_axis, picture_of, rate_words, svg
 from tracekit.report import Redact, document, environment_of, heading, text
 
 FEW_FOLLOWED = 12  # as many compact charts are open from the start
@@ -84,9 +78,11 @@ def render_trend(
     sections: list[dict[str, Any]] = []
     for course in courses:
         curves = _curves(course, shown)
-        turns += [turn for curve in curves for turn in turns_of(course, curve.series, curve.steps)]
+        turns += [turn for curve in curves for turn in turns_of(course, curve.series, curve.trend)]
         sections.append(_section(course, curves, shown, redact))
-    turns.sort(key=lambda turn: (moment_of(turn.at), turn.series.gated), reverse=True)
+    turns.sort(
+        key=lambda turn: (moment_of(turn.until or turn.at), turn.series.gated), reverse=True
+    )
     lost = lost_of(nights, missed)
     searched = [is_searched(line) for course in courses for line in course.shown]
     return document(
@@ -136,7 +132,7 @@ def _curves(course: Course, links: Links) -> list[Curve]:
         return next((href for href, _ in reports_of(fared, links)), "")
 
     return [
-        Curve(series, steps_of(series, anchors_of(series, course.anchors)), course, x, tags, report)
+        Curve(series, trend_of(series, anchors_of(series, course.anchors)), course, x, tags, report)
         for series in course.shown
     ]
 
@@ -199,7 +195,11 @@ MOST_CHANGES, MOST_LOST, LATELY = 12, 40, 30
 
 @dataclass(frozen=True)
 class Turn:
-    """A change point: when, of what, how much, and what else changed that night."""
+    """A step or a drift: when, of what, how much, and what else changed that night.
+
+    `until` is when a drift's last night began, empty of a step. A drift has no night of its own, so
+    nothing is named that changed with it.
+    """
 
     at: str
     course: Course
@@ -209,6 +209,7 @@ class Turn:
     levels: str
     doubt: str
     with_it: str
+    until: str = ""
 
 
 @dataclass(frozen=True)
@@ -228,23 +229,49 @@ def deciding_words(judged: Judged) -> str:
     return f"{heading(judged.metric)} {value if judged.change is None else change}"
 
 
-def turns_of(course: Course, series: Series, steps: Sequence[Step]) -> list[Turn]:
-    """Return the change points of a series, oldest first."""
-    turns: list[Turn] = []
-    others = changed(course, commits=True) if steps else {}
-    for step in steps:
-        at = series.points[step.index].at
-        way = direction(step.change, series.better)
-        change = series.shown.change(step.change) + f", {way}" * (way != "changed")
-        levels = " → ".join(
-            series.shown.change(level) if step.of == "change" else quantity(level, series.unit)
-            for level in (step.before, step.after)
-        )
-        levels += " from the reference" * (step.of == "change")
-        first, last = (day(series.points[place].at) for place in (step.earliest, step.latest))
-        doubt = f"{first} to {last}" if step.earliest < step.latest else ""
-        turns.append(Turn(at, course, series, change, WAYS[way], levels, doubt, others.get(at, "")))
-    return turns
+def turns_of(course: Course, series: Series, trend: Trend) -> list[Turn]:
+    """Return the steps of a series, and then its drifts, each oldest first."""
+    others = changed(course, commits=True) if trend.steps else {}
+    steps = [_stepped(course, series, step, others) for step in trend.steps]
+    return [*steps, *(_drifted(course, series, slope) for slope in trend.slopes)]
+
+
+def _stepped(course: Course, series: Series, step: Step, others: Mapping[str, str]) -> Turn:
+    at = series.points[step.index].at
+    way = direction(step.change, series.better)
+    change = _toward(series.shown.change(step.change), way)
+    first, last = (day(series.points[place].at) for place in (step.earliest, step.latest))
+    doubt = f"{first} to {last}" if step.earliest < step.latest else ""
+    levels = _levels(series, step)
+    return Turn(at, course, series, change, WAYS[way], levels, doubt, others.get(at, ""))
+
+
+def _drifted(course: Course, series: Series, slope: Slope) -> Turn:
+    first, last = (series.points[place].at for place in (slope.first, slope.last))
+    way = direction(slope.change, series.better)
+    change = _toward(rate_words(series, slope), way)
+    return Turn(
+        at=first,
+        course=course,
+        series=series,
+        change=change,
+        tone=WAYS[way],
+        levels=_levels(series, slope),
+        doubt="",
+        with_it="",
+        until=last,
+    )
+
+
+def _toward(change: str, way: str) -> str:
+    return change if way == "changed" else f"{change}, {way}"
+
+
+def _levels(series: Series, change: Step | Slope) -> str:
+    both = (change.before, change.after)
+    if change.of == "change":
+        return " → ".join(map(series.shown.change, both)) + " from the reference"
+    return " → ".join(quantity(level, series.unit) for level in both)
 
 
 def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[Lost]:
