@@ -89,7 +89,7 @@ def _line(nights: int, rounds: int, against: Path | None) -> str:
 def _run(checkout: Path, nights: int) -> dict[str, float]:
     command = [sys.executable, str(Path(__file__).resolve()), str(nights), "--one"]
     environment = os.environ | {"PYTHONPATH": str(checkout)}
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         command, env=environment, cwd=checkout, check=True, capture_output=True, text=True
     )
     return json.loads(done.stdout)

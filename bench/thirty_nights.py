@@ -25,8 +25,8 @@ from pathlib import Path
 
 from month.repository import CAPTURE, Planned, begin, commit
 from tracekit.base.units import percent
-from tracekit.nightly.history.night import Judged, Night, Outcome
 from tracekit.nightly.history.changes import Step
+from tracekit.nightly.history.night import Judged, Night, Outcome
 from tracekit.nightly.history.steps import steps_of
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.reading import read_plan

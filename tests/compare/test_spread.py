@@ -146,9 +146,7 @@ COUNTED_SUMS = {
 
 
 @pytest.mark.parametrize(("sides", "rank"), COUNTED_SUMS.items(), ids=str)
-def test_ranks_of_many_are_those_of_whole_numbers(
-    sides: tuple[int, int, float], rank: int
-) -> None:
+def test_ranks_of_many_are_those_of_whole_numbers(sides: tuple[int, int, float], rank: int) -> None:
     assert rank_sum(*sides) == rank
 
 

@@ -95,8 +95,9 @@ def rank_sum(count: int, other: int, confidence: float) -> int | None:
 
 def _one_way(most: int, total: int) -> Ways:
     """Return the ways to reach each sum up to the middle where there is one way, to reach 0."""
-    kind = np.int64 if total.bit_length() <= _WHOLE else np.float64
-    ways = np.zeros(most // 2 + 1, kind)
+    sums = most // 2 + 1
+    whole = total.bit_length() <= _WHOLE
+    ways: Ways = np.zeros(sums, np.int64) if whole else np.zeros(sums, np.float64)
     ways[0] = 1
     return ways
 

@@ -29,9 +29,9 @@ from tracekit.base import (
     noting,
     now,
 )
+from tracekit.nightly.history.changes import Trend
 from tracekit.nightly.history.listing import course_in
 from tracekit.nightly.history.night import DOCUMENT, Accepted, moment_in
-from tracekit.nightly.history.changes import Trend
 from tracekit.nightly.history.steps import Series
 from tracekit.record import Progress, quiet, size
 from tracekit.tables import DIRECT_NOTE as DIRECT
@@ -175,7 +175,10 @@ def protection(
     for series, trend in trends:
         ids = [point.night for point in series.points]
         for slope in trend.slopes:
-            ends = (*ids[max(0, slope.first - 1) : slope.first + 1], *ids[slope.last : slope.last + 2])
+            ends = (
+                *ids[max(0, slope.first - 1) : slope.first + 1],
+                *ids[slope.last : slope.last + 2],
+            )
             why = f"a drift of {series.metric} of {series.capture} began or ended there"
             nights |= dict.fromkeys(ends, why)
         for step in trend.steps:

@@ -152,7 +152,9 @@ def test_six_nights_that_drift_are_six_and_no_commit_is_searched(noise: tuple[fl
     earlier = past(changes[:-1], moving=False).series
     [ended] = with_drift(night(5, last), [earlier], {}, {}).entries
     [judged] = ended.judged
-    words = "a night, over the last 6 nights, since 2026-09-01, in base..c6: no single commit made it."
+    words = (
+        "a night, over the last 6 nights, since 2026-09-01, in base..c6: no single commit made it."
+    )
     assert words in judged.reason
     assert "It drifts by +2." in judged.reason
     assert "git bisect" not in judged.reason

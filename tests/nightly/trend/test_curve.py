@@ -13,13 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import short_nights as made
-from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.changes import Slope, Step, Trend
+from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend import curve as curves
+from tracekit.nightly.trend import picture as pictures
 from tracekit.nightly.trend.course import Course, Happening, State, days_of, happenings
-from tracekit.nightly.trend.curve import RECENT, Curve, Mark, Picture, day_axis, day_marks, svg
+from tracekit.nightly.trend.curve import RECENT, Curve
+from tracekit.nightly.trend.picture import Mark, Picture, day_axis, day_marks, svg
 from tracekit.report.chart import Axis, Plane, linear
 
 Golden = Callable[[str, str], None]
@@ -176,7 +178,7 @@ def test_dates_lie_on_the_axis_in_order_and_have_room(begin: int, days: int, wid
 
 
 def test_tags_do_not_cover_one_another_and_their_words_are_redacted(golden: Golden) -> None:
-    marks = curves.nights([Mark(1 + n, 5, state, "a night") for n, state in enumerate(State)])
+    marks = pictures.nights([Mark(1 + n, 5, state, "a night") for n, state in enumerate(State)])
     panel = curves.Panel("Values", 150, linear("", 0, 10, "{:g}".format), (marks,))
     hostile = "</title><script>alert(1)</script>"
     tags = [Happening(letter, "1970-01-06T00:00:00+00:00", False, hostile) for letter in "ABC"]
@@ -199,9 +201,9 @@ def test_tags_do_not_cover_one_another_and_their_words_are_redacted(golden: Gold
 
 
 def test_a_line_ends_at_the_edge_and_a_point_alone_has_none() -> None:
-    [element] = curves.lines([[(5, -100), (5, 100)], [], [(7, 1)]], "limit")(PLANE)
+    [element] = pictures.lines([[(5, -100), (5, 100)], [], [(7, 1)]], "limit")(PLANE)
     assert element.get("d") == "M50.0 50.0L50.0 0.0"
-    assert list(curves.lines([[(1, 1)]], "median")(PLANE)) == []
+    assert list(pictures.lines([[(1, 1)]], "median")(PLANE)) == []
 
 
 def test_words_of_change_points_do_not_cover_one_another() -> None:
@@ -210,7 +212,7 @@ def test_words_of_change_points_do_not_cover_one_another() -> None:
         (2.0, 2.0, "2 Oct: +5 %", "good"),
         (9.0, 9.0, "9 Oct", "plain"),
     ]
-    words = [group.find("text") for group in curves.dated(near)(PLANE)]
+    words = [group.find("text") for group in pictures.dated(near)(PLANE)]
     places = [(found.get("y"), found.get("class")) for found in words if found is not None]
     assert places == [("11.0", None), ("24.0", None), ("37.0", "end")]
 
@@ -242,6 +244,6 @@ def test_a_drift_is_a_bracket_over_its_nights_and_a_line_that_slopes() -> None:
 
 
 def test_every_ending_has_a_shape_of_its_own() -> None:
-    shapes = curves.nights([Mark(5, 2, state, "words") for state in (*State, None)])(PLANE)
+    shapes = pictures.nights([Mark(5, 2, state, "words") for state in (*State, None)])(PLANE)
     known = {(shape.tag, shape.get("d"), shape.get("r")) for shape in shapes}
     assert len(known) == len(State) + 1

@@ -12,8 +12,8 @@ from lxml import html
 import made_nights
 import short_nights as made
 from tracekit.base.redaction import Redaction
-from tracekit.nightly.history.night import Accepted, Described, Entry, Night, Outcome, TracedFinding
 from tracekit.nightly.history.changes import Slope, Step, Trend
+from tracekit.nightly.history.night import Accepted, Described, Entry, Night, Outcome, TracedFinding
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend import page as pages

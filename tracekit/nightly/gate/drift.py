@@ -4,8 +4,9 @@ Every night is judged through the levels of the nights before it too (`history/s
 metric is a regression if tonight and the night before lie beyond the threshold together, each by
 half of it, and by more than equal nights explain, above three earlier nights in a row; or tonight
 above the beginning of a chain. A change that came a little each night up to tonight is said as a
-drift, with its range and its rate, and no commit is searched for. `bench/drift_simulation.py` counts false alarms, and how soon drift
-is found. A reference that moves along is measured against an anchor now and then, which stays.
+drift, with its range and its rate, and no commit is searched for. `bench/drift_simulation.py`
+counts false alarms, and how soon drift is found. A reference that moves along is measured against
+an anchor now and then, which stays.
 """
 
 import math

@@ -35,6 +35,7 @@ _SURE_JUMP = 3.0  # deviations of what two lines leave open, that a step beside 
 _ROUNDING = 1e-6  # of a night: lines that meet at a night have left it after it
 _DRIFTED = 2.0  # nights of a drift that a step beside it must be more than
 
+
 @dataclass(frozen=True)
 class Step:
     """A change that stayed, from the night `index` on: a place in the series, gaps included.
@@ -89,9 +90,7 @@ def steps(
     return trend(values, scale=scale, least=least).steps
 
 
-def trend(
-    values: Sequence[float | None], *, scale: Scale = "ratio", least: float = 0.015
-) -> Trend:
+def trend(values: Sequence[float | None], *, scale: Scale = "ratio", least: float = 0.015) -> Trend:
     """Find the steps and drifts in values of one night each, oldest first, of at least `least`.
 
     None, a value that is no number, and one of which there is no ratio where ratios are asked for,
@@ -245,8 +244,8 @@ def _bent(fitted: _Fitted, stretches: Sequence[Stretch]) -> list[Stretch]:
     Where a drift begins or ends is uncertain, and a line cut beside its bend has a jump.
     """
     bent = list(stretches)
-    for place, (before, after) in enumerate(itertools.pairwise(stretches)):
-        before = replace(before, begin=bent[place].begin)
+    for place in range(len(bent) - 1):
+        before, after = bent[place : place + 2]
         bend = _bend(fitted, before, after)
         if bend is not None:
             bent[place] = replace(before, end=bend)
@@ -285,9 +284,15 @@ def _replaced(
     last = drifts[-1].end
     kept = [each for each in drifting if first <= each.begin < last]
     before = [
-        _line(fitted, each.begin, min(each.end, first)) for each in stretches if each.begin < first
+        _line(fitted, each.begin, min(each.end, first), each.rate)
+        for each in stretches
+        if each.begin < first
     ]
-    after = [_line(fitted, max(each.begin, last), each.end) for each in stretches if each.end > last]
+    after = [
+        _line(fitted, max(each.begin, last), each.end, each.rate)
+        for each in stretches
+        if each.end > last
+    ]
     return [*before, *kept, *after]
 
 
@@ -359,13 +364,13 @@ def _slope(fitted: _Fitted, drifts: Sequence[Stretch]) -> Slope:
 
 
 def _step(fitted: _Fitted, before: Stretch, after: Stretch) -> Step:
-    begin, at, end = before.begin, after.begin, after.end
+    dated = _dated(fitted, before, after)
+    begin, at, end = before.begin, dated.best, after.end
     nights = np.arange(begin, end) - (at - 0.5)
     rates = np.where(nights < 0, before.rate, after.rate)
     straight = fitted.values[begin:end] - rates * nights
     old, new = straight[: at - begin], straight[at - begin :]
     interval = shift(new.tolist(), old.tolist())
-    dated = _dated(fitted, before, after)
     return Step(
         index=fitted.places[at],
         before=fitted.plain(float(np.median(old))),
@@ -373,23 +378,38 @@ def _step(fitted: _Fitted, before: Stretch, after: Stretch) -> Step:
         change=fitted.moved(float(np.median(new)) - float(np.median(old))),
         low=fitted.moved(interval.low) if interval else None,
         high=fitted.moved(interval.high) if interval else None,
-        earliest=fitted.places[dated[0]],
-        latest=fitted.places[dated[-1]],
+        earliest=fitted.places[dated.earliest],
+        latest=fitted.places[dated.latest],
     )
 
 
-def _dated(fitted: _Fitted, before: Stretch, after: Stretch) -> list[int]:
-    """Return where the second stretch may begin, oldest first."""
+@dataclass(frozen=True)
+class _Dated:
+    """Where a stretch begins, and from where to where it may."""
+
+    best: int
+    earliest: int
+    latest: int
+
+
+def _dated(fitted: _Fitted, before: Stretch, after: Stretch) -> _Dated:
+    """Return where the second of two stretches begins.
+
+    Beside a drift that is where both lines explain the nights best, as a long history was cut in
+    steps of several nights.
+    """
     begin, end = before.begin, after.end
     values = fitted.values[begin:end]
     if before.rate == after.rate == 0:
         upward = prefix_costs(values.tolist())
         downward = prefix_costs(values[::-1].tolist())[::-1]
+        best = after.begin
     else:
         longer = replace(before, end=end).values()
         earlier = replace(after, begin=begin).values()
         upward = np.append(0.0, np.cumsum(np.abs(values - longer)))
         downward = np.append(np.cumsum(np.abs(values - earlier)[::-1])[::-1], 0.0)
+        best = begin + 1 + int(np.argmin((upward + downward)[1:-1]))
     costs = (upward + downward) / fitted.deviation
-    plausible = np.flatnonzero(costs[1:-1] <= costs[after.begin - begin] + _PLAUSIBLE)
-    return [begin + 1 + place for place in plausible.tolist()]
+    plausible = np.flatnonzero(costs[1:-1] <= costs[best - begin] + _PLAUSIBLE)
+    return _Dated(best, begin + 1 + int(plausible[0]), begin + 1 + int(plausible[-1]))

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 SHORTEST = 3  # nights of a level stretch; of fewer an odd night or two are half of it
 SHORTEST_DRIFT = 5  # nights of a stretch that drifts; fewer are a step on an uncertain date
 PENALTY = 5.0  # in deviations of a night
-DRIFT_PENALTY = 3.0  # more for a stretch with a rate
+DRIFT_PENALTY = PENALTY  # more for a stretch with a rate: one drift costs as much as one step
 _NORMAL_MEAN = 1.2533  # a normal deviation over the mean distance
 _ODD = 4.5  # deviations that a night counts at most beside drifts: two are no step there and back
 _MOST_RATES = 10  # that are tried at once
@@ -50,7 +50,7 @@ class Stretch:
 
     def values(self) -> Floats:
         """Return the line's values, one a night."""
-        return self.level + self.rate * np.arange(self.begin, self.end)
+        return self.level + self.rate * np.arange(self.begin, self.end, dtype=np.float64)
 
     @property
     def change(self) -> float:
@@ -92,8 +92,9 @@ def _distances(values: Floats, stretches: Sequence[Stretch]) -> float:
 
 
 def left_over(values: Floats, stretches: Sequence[Stretch]) -> float:
-    """Return the deviation of values from stretches; two values of each are spent on its fit."""
-    free = max(1, len(values) - 2 * len(stretches))
+    """Return the deviation of values from stretches, whose levels and rates are fitted to them."""
+    fitted = sum(2 if each.rate else 1 for each in stretches)
+    free = max(1, len(values) - fitted)
     return _NORMAL_MEAN * _distances(values, stretches) / free
 
 

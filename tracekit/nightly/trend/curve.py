@@ -1,10 +1,8 @@
-"""A series as a picture: panels above one another that share the axis of days, and their shapes."""
+"""A series as a picture: its changes and its values over nights, with what the trend found."""
 
 import math
-import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import groupby, pairwise
 from statistics import median
 
@@ -22,247 +20,14 @@ from tracekit.nightly.trend.course import (
     Fared,
     Happening,
     State,
-    date_of,
     day,
     days_of,
     direction,
     several,
     state_of,
 )
-from tracekit.report import (
-    Axis,
-    Plane,
-    Shape,
-    binary,
-    figure,
-    finished,
-    heading,
-    linear,
-    moved,
-    svg_text,
-)
-
-_LEFT, _RIGHT = 10.0, 92.0  # the room beside panels: the numbers of their axes stand on the right
-_HEAD, _GAP, _LANE, _FOOT = 16.0, 24.0, 20.0, 18.0  # tags, above a panel, marks below, dates
-_STEPS = (1, 2, 7, 14, 28, 91, 182, 364, 1820)  # days between dates
-_APART = 66.0  # the least room of a date
-_CHARACTER = 6.0
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One of the panels: what stands above it, its axis and what is drawn, from back to front."""
-
-    title: str
-    height: float
-    y: Axis
-    shapes: tuple[Shape, ...]
-
-
-@dataclass(frozen=True)
-class Picture:
-    """What a picture shows: panels over an axis of days since 1970, lettered lines through all.
-
-    The `lane` stands under the last panel, on a plane of its own.
-    """
-
-    title: str
-    summary: str
-    width: float
-    x: Axis
-    panels: tuple[Panel, ...]
-    tags: Sequence[Happening] = ()
-    lane: tuple[Shape, ...] = ()
-
-
-def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
-    """Return the picture as an SVG element without style, script and ids.
-
-    All words of it pass through `spoken`. The same picture gives the same characters.
-    """
-    bottom = _HEAD - 6 + sum(_GAP + panel.height for panel in picture.panels)
-    across = picture.width - _LEFT - _RIGHT
-    size = picture.width, bottom + _LANE + _FOOT
-    root = figure("nights", size, picture.title, picture.summary)
-    for at, words in day_marks(picture.x, across):
-        x = _LEFT + picture.x.project(at, 0, across)
-        room = len(words) * _CHARACTER / 2
-        place = min(max(x, room + 1), picture.width - room)
-        ET.SubElement(root, "path", {"class": "grid", "d": f"M{x:.1f} {bottom:.1f}v{_LANE:g}"})
-        root.append(_text(place, size[1] - 5, words, "mid"))
-    root.extend(_tags(picture, across, bottom))
-    top = _HEAD - 6
-    for panel in picture.panels:
-        root.append(_panel(panel, picture.x, across, top + _GAP))
-        top += _GAP + panel.height
-    lane = moved(_LEFT, bottom)
-    plane = Plane(across, _LANE, picture.x, Axis("", 0, 1, (), str))
-    lane.extend(element for shape in picture.lane for element in shape(plane))
-    root.append(lane)
-    return finished(root, spoken)
-
-
-def day_marks(x: Axis, width: float) -> list[tuple[float, str]]:
-    """Return where dates stand on an axis so wide, and their words; the year where it begins."""
-    most = max(2, int(width / _APART))
-    first = date_of(x.low)
-    midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
-    days = [midnight + timedelta(days=at) for at in range(1, int(x.high - x.low) + 2)]
-    days = [day for day in days if day <= date_of(x.high)]
-    step = next((stride for stride in _STEPS if len(days) <= most * stride), _STEPS[-1])
-    year = 0
-    marks: list[tuple[float, str]] = []
-    for each in days[::step]:
-        words = f"{each.day} {each:%b}" if each.year == year else f"{each.day} {each:%b %Y}"
-        year = each.year
-        marks.append((x.low + (each - first) / timedelta(days=1), words))
-    return marks
-
-
-def day_axis(days: Sequence[float]) -> Axis:
-    """Return the axis over nights, with room at both ends; of one night alone, too."""
-    air = max(0.6, (max(days) - min(days)) * 0.015)
-    return Axis("", min(days) - air, max(days) + air, (), str)
-
-
-def _panel(panel: Panel, x: Axis, across: float, top: float) -> ET.Element:
-    group = moved(_LEFT, top)
-    plane = Plane(across, panel.height, x, panel.y)
-    group.append(_text(across, -7, panel.title, "name end"))
-    for mark in panel.y.marks:
-        _, y = plane.at((x.low, mark))
-        ET.SubElement(group, "path", {"class": "grid", "d": f"M0 {y:.1f}H{across:g}"})
-        group.append(_text(across + 7, y + 4, panel.y.words(mark)))
-    group.extend(element for shape in panel.shapes for element in shape(plane))
-    return group
-
-
-def _tags(picture: Picture, across: float, bottom: float) -> Iterator[ET.Element]:
-    """Draw a lettered line through all panels for each tag; no letter covers another."""
-    end = 0.0
-    for tag in picture.tags:
-        x = _LEFT + picture.x.project(days_of(tag.at), 0, across)
-        width = len(tag.letter) * 7.5 + 6
-        place = max(x - width / 2, end + 1)
-        end = place + width
-        group = ET.Element("g", {"class": "accepted" if tag.accepted else "changed"})
-        ET.SubElement(group, "title").text = f"{tag.letter}: {tag.words}"
-        line = f"M{x:.1f} {_HEAD:g}V{bottom:g}"
-        ET.SubElement(group, "path", {"class": "through", "d": line})
-        box = {"x": f"{place:.1f}", "y": "0", "width": f"{width:g}", "height": f"{_HEAD:g}"}
-        ET.SubElement(group, "rect", {**box, "rx": "8" if tag.accepted else "2"})
-        group.append(_text(place + width / 2, 12, tag.letter, "mid"))
-        yield group
-
-
-def _text(x: float, y: float, words: str, name: str = "") -> ET.Element:
-    return svg_text(x, y, words, {"class": name} if name else {})
-
-
-RADIUS = 3.4
-_ROW = 13.0
-# A night that went well is a disc; the others differ from it by their shape alone.
-_SHAPES = {
-    State.REGRESSION: "M{x} {y}m0 -5.5l5.5 9.5h-11z",
-    State.INCONCLUSIVE: "M{x} {y}m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",
-    State.UNJUDGED: "M{x} {y}m0 -4l4 4l-4 4l-4 -4z",
-    State.FAILED: "M{x} {y}m-4 -4l8 8m0 -8l-8 8",
-    State.UNFINISHED: "M{x} {y}m-4 0h1.5m1.7 0h1.6m1.7 0h1.5",
-    State.NOT_RUN: "M{x} {y}m-3.5 0h7",
-    State.MISSED: "M{x} {y}m-3.5 -4.5h7v9h-7z",
-}
-
-
-@dataclass(frozen=True)
-class Mark:
-    """One night, in days since 1970; `state` is None where it is followed only."""
-
-    at: float
-    value: float
-    state: State | None
-    words: str
-    href: str = ""
-
-
-def lines(
-    runs: Iterable[Sequence[tuple[float, float]]], name: str, words: str = "", *, end: str = ""
-) -> Shape:
-    """Draw a line through each run of points; an `end` of "Z" closes each.
-
-    A point alone has no line.
-    """
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        path = "".join(
-            "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, run)) + end
-            for run in runs
-            if len(run) > 1
-        )
-        if path:
-            element = ET.Element("path", {"class": name, "d": path})
-            if words:
-                ET.SubElement(element, "title").text = words
-            yield element
-
-    return draw
-
-
-def dated(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
-    """Draw steps and drifts: (first day, last day, words, tone), oldest first.
-
-    A step, whose days are the same, is a line through the panel; a drift is a bracket over its
-    nights. Their words are in rows so that none covers another.
-    """
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        ends: list[float] = []
-        for first, last, words, tone in changes:
-            x, _ = plane.at((first, plane.y.low))
-            until, _ = plane.at((last, plane.y.low))
-            room = len(words) * _CHARACTER + 10
-            left = x + room > plane.width
-            begin = x - room if left else x
-            row = next((n for n, end in enumerate(ends) if end <= begin), len(ends))
-            ends[row : row + 1] = [max(begin + room, until)]
-            group = ET.Element("g", {"class": f"{'drift' if last > first else 'step'} {tone}"})
-            foot = 14 + row * _ROW
-            bracket = f"M{x:.1f} {foot - 3:g}v6m0 -3H{until:.1f}m0 -3v6"
-            line = f"M{x:.1f} 0V{plane.height:g}"
-            ET.SubElement(group, "path", {"d": bracket if last > first else line})
-            beside, name = (x - 5, "end") if left else (x + 5, "")
-            group.append(_text(beside, 11 + row * _ROW, words, name))
-            yield group
-
-    return draw
-
-
-def nights(marks: Sequence[Mark], radius: float = RADIUS) -> Shape:
-    """Draw a mark for each night, with its words, and a link where it leads anywhere."""
-
-    def draw(plane: Plane) -> Iterator[ET.Element]:
-        for mark in marks:
-            x, y = plane.at((mark.at, mark.value))
-            element = _mark(mark.state, x, y, radius)
-            if mark.href:  # keys do not stop at it: the table has the same links
-                link = ET.Element("a", {"href": mark.href, "tabindex": "-1"})
-                ET.SubElement(link, "title").text = mark.words
-                link.append(element)
-                yield link
-            else:
-                ET.SubElement(element, "title").text = mark.words
-                yield element
-
-    return draw
-
-
-def _mark(state: State | None, x: float, y: float, radius: float) -> ET.Element:
-    if state is None or state is State.OK:
-        size = radius * 0.8 if state is None else radius
-        return ET.Element("circle", {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{size:.2g}"})
-    kind = "full" if state is State.REGRESSION else "open"
-    path = _SHAPES[state].format(x=f"{x:.1f}", y=f"{y:.1f}")
-    return ET.Element("path", {"class": f"{state.tone} {kind}", "d": path})
-
+from tracekit.nightly.trend.picture import RADIUS, Mark, Panel, Picture, dated, lines, nights
+from tracekit.report import Axis, Shape, binary, heading, linear
 
 RECENT = 120  # nights that have marks of their own; of older ones only those that stand out
 _WIDE, _COMPACT = 960, 400
@@ -276,7 +41,7 @@ _Ends = Callable[[Point], tuple[float | None, float | None]]
 
 @dataclass(frozen=True)
 class Curve:
-    """A series with its steps and drifts, and what pictures of its course share: axis, tags, links."""
+    """A series with its steps and drifts, and what pictures of its course share."""
 
     series: Series
     trend: Trend

@@ -45,7 +45,8 @@ from tracekit.nightly.trend.course import (
     several,
     state_of,
 )
-from tracekit.nightly.trend.curve import RECENT, Curve, day_axis, picture_of, rate_words, svg
+from tracekit.nightly.trend.curve import RECENT, Curve, picture_of, rate_words
+from tracekit.nightly.trend.picture import day_axis, svg
 from tracekit.report import Redact, document, environment_of, heading, text
 
 FEW_FOLLOWED = 12  # as many compact charts are open from the start
@@ -80,9 +81,7 @@ def render_trend(
         curves = _curves(course, shown)
         turns += [turn for curve in curves for turn in turns_of(course, curve.series, curve.trend)]
         sections.append(_section(course, curves, shown, redact))
-    turns.sort(
-        key=lambda turn: (moment_of(turn.until or turn.at), turn.series.gated), reverse=True
-    )
+    turns.sort(key=lambda turn: (moment_of(turn.until or turn.at), turn.series.gated), reverse=True)
     lost = lost_of(nights, missed)
     searched = [is_searched(line) for course in courses for line in course.shown]
     return document(
