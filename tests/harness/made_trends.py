@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tracekit.nightly.history.changes import Slope, Step, Trend, trend
+from tracekit.nightly.history.changes import Changes, Ramp, Step, trend
 
 NOISE = 0.009
 _ODD = (0.25, -0.2)
@@ -123,7 +123,7 @@ def is_dated(found: Step, at: int) -> bool:
     return min(found.earliest, found.index - 1) <= at <= max(found.latest, found.index + 1)
 
 
-def is_measured(found: Slope, drift: tuple[int, int, float], nights: int) -> bool:
+def is_measured(found: Ramp, drift: tuple[int, int, float], nights: int) -> bool:
     """Tell whether a drift is as fast as it was within a quarter, and where it was.
 
     A bend is as far off as the noise hides it: by three deviations over the rate, three at least.
@@ -135,21 +135,19 @@ def is_measured(found: Slope, drift: tuple[int, int, float], nights: int) -> boo
     return abs(found.rate - rate) <= abs(rate) / 4 and near_first and near_last and nights > 0
 
 
-def is_named(truth: Truth, found: Trend) -> bool:
+def is_named(truth: Truth, found: Changes) -> bool:
     """Tell whether all changes are there, as what they were, and no other is."""
     if len(found.steps) != len(truth.steps):
         return False
     if not all(map(is_dated, found.steps, truth.steps)):
         return False
     if not truth.drifts:
-        return not found.slopes
+        return not found.ramps
     if not truth.steps:
         nights = len(truth.values)
-        return len(found.slopes) == 1 and is_measured(found.slopes[0], truth.drifts[0], nights)
+        return len(found.ramps) == 1 and is_measured(found.ramps[0], truth.drifts[0], nights)
     [(_, _, rate)] = truth.drifts  # a step divides the drift
-    return bool(found.slopes) and all(
-        abs(each.rate - rate) <= abs(rate) / 2 for each in found.slopes
-    )
+    return bool(found.ramps) and all(abs(each.rate - rate) <= abs(rate) / 2 for each in found.ramps)
 
 
 @dataclass(frozen=True)

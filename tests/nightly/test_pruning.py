@@ -18,7 +18,7 @@ from sqlalchemy import insert
 
 from stored_nights import night_of
 from tracekit.base.recording import Recording, mark
-from tracekit.nightly.history.changes import Slope, Step, Trend
+from tracekit.nightly.history.changes import Changes, Ramp, Step
 from tracekit.nightly.history.night import Accepted
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.schema import NIGHTS
@@ -165,7 +165,7 @@ def test_nights_at_a_change_stay() -> None:
         (9, 9, 9, {8, 9}),
     ):
         step = Step(index, 1, 2, 1, earliest=earliest, latest=latest)
-        found = protection([(series, Trend((step,)))], [], [])
+        found = protection([(series, Changes((step,)))], [], [])
         reasons = {number: found.reason(of_night(f"n{number}")) for number in range(10)}
         assert {number for number, why in reasons.items() if why} == stay
         assert reasons[index] == "step_p50 of decode changed there", earliest
@@ -174,8 +174,8 @@ def test_nights_at_a_change_stay() -> None:
 def test_the_ends_of_a_drift_stay_and_say_so() -> None:
     points = tuple(Point(f"n{number}", "", 1.0) for number in range(12))
     series = Series("m", "p", "decode", "w", "step_p50", "ns", "lower", points=points)
-    slope = Slope(3, 9, 1.0, 1.2, 0.2, 0.03)
-    found = protection([(series, Trend(slopes=(slope,)))], [], [])
+    ramp = Ramp(3, 9, 1.0, 1.2, 0.2, 0.03)
+    found = protection([(series, Changes(ramps=(ramp,)))], [], [])
     reasons = {number: found.reason(of_night(f"n{number}")) for number in range(12)}
     assert {number for number, why in reasons.items() if why} == {2, 3, 9, 10}
     assert reasons[3] == "a drift of step_p50 of decode began or ended there"

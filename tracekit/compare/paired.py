@@ -55,7 +55,7 @@ def signed_rank(count: int, confidence: float) -> int | None:
     if count * most > 2 * _MOST_WORK:
         variance = count * (count + 1) * (2 * count + 1) / 24
         fourth = -count * (count + 1) * (2 * count + 1) * (3 * count**2 + 3 * count - 1) / 240
-        return _approximated(most, variance, fourth / variance**2, confidence)
+        return _approximate_rank(most, variance, fourth / variance**2, confidence)
     ways = _one_way(most, 2**count)
     for rank in range(1, count + 1):
         ways[rank:] = ways[rank:] + ways[: len(ways) - rank]
@@ -79,7 +79,7 @@ def rank_sum(count: int, other: int, confidence: float) -> int | None:
         variance = few * many * (few + many + 1) / 12
         both = few**2 + many**2 + few * many + few + many
         kurtosis = -1.2 * both / (few * many * (few + many + 1))
-        return _approximated(few * many, variance, kurtosis, confidence)
+        return _approximate_rank(few * many, variance, kurtosis, confidence)
     total = math.comb(few + many, few)
     ways = _one_way(few * many, total)
     for part in range(1, few + 1):
@@ -110,7 +110,7 @@ def _greatest(ways: Ways, total: int, confidence: float) -> int | None:
     return int(np.searchsorted(missed, limit, "right")) or None
 
 
-def _approximated(most: int, variance: float, kurtosis: float, confidence: float) -> int | None:
+def _approximate_rank(most: int, variance: float, kurtosis: float, confidence: float) -> int | None:
     """Return the same of a symmetric sum from 0 to `most`, which is nearly normal.
 
     Source of the term for kurtosis: E. A. Cornish and R. A. Fisher, Moments and cumulants in the

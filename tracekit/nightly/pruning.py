@@ -29,7 +29,7 @@ from tracekit.base import (
     noting,
     now,
 )
-from tracekit.nightly.history.changes import Trend
+from tracekit.nightly.history.changes import Changes
 from tracekit.nightly.history.listing import course_in
 from tracekit.nightly.history.night import DOCUMENT, Accepted, moment_in
 from tracekit.nightly.history.steps import Series
@@ -161,7 +161,7 @@ class Protection:
 
 
 def protection(
-    trends: Iterable[tuple[Series, Trend]],
+    trends: Iterable[tuple[Series, Changes]],
     accepted: Iterable[Accepted],
     pinned: Iterable[str],
 ) -> Protection:
@@ -174,10 +174,10 @@ def protection(
     nights: dict[str, str] = {}
     for series, trend in trends:
         ids = [point.night for point in series.points]
-        for slope in trend.slopes:
+        for ramp in trend.ramps:
             ends = (
-                *ids[max(0, slope.first - 1) : slope.first + 1],
-                *ids[slope.last : slope.last + 2],
+                *ids[max(0, ramp.first - 1) : ramp.first + 1],
+                *ids[ramp.last : ramp.last + 2],
             )
             why = f"a drift of {series.metric} of {series.capture} began or ended there"
             nights |= dict.fromkeys(ends, why)

@@ -112,9 +112,9 @@ def test_the_nile_fell_once_and_carbon_dioxide_drifts() -> None:
     [fall] = found.steps
     assert 1871 + fall.earliest <= 1899 <= 1871 + fall.latest
     assert -0.3 < fall.change < -0.2
-    assert found.slopes == ()
+    assert found.ramps == ()
     found = trend([float(value) for value in CARBON_DIOXIDE.split()], scale="difference", least=1.0)
-    [rise] = found.slopes
+    [rise] = found.ramps
     assert (rise.first, rise.last, found.steps) == (0, 64, ())
     assert 1.5 < rise.rate < 1.8, "ppm a year"
 
@@ -138,11 +138,11 @@ def test_a_drift_is_one_and_has_a_range_and_a_rate(subtests: pytest.Subtests) ->
     ):  # fmt: skip
         with subtests.test(name):
             found = trend(values)
-            assert [(each.first, each.last) for each in found.slopes] == [
+            assert [(each.first, each.last) for each in found.ramps] == [
                 (first, last) for first, last, _ in drifts
             ]
             rates = [rate for _, _, rate in drifts]
-            assert [each.rate for each in found.slopes] == pytest.approx(rates, rel=0.02)
+            assert [each.rate for each in found.ramps] == pytest.approx(rates, rel=0.02)
             assert [each.index for each in found.steps] == dates
 
 
@@ -157,14 +157,14 @@ def test_a_long_history_is_searched_for_long_and_short_drifts(nights: int) -> No
     source = random.Random(nights)
     noise = noisy(source, nights, 0.004)
     long = trend([each * math.exp(0.4 * at / nights) for at, each in enumerate(noise)])
-    [drift] = long.slopes
+    [drift] = long.ramps
     assert long.steps == ()
     assert drift.last - drift.first > 0.97 * nights
     begin = nights - 60
     short = trend(
         [each * math.exp(0.02 * min(max(at - begin, 0), 8)) for at, each in enumerate(noise)]
     )
-    [drift] = short.slopes
+    [drift] = short.ramps
     assert short.steps == ()
     assert (drift.first, drift.last) == pytest.approx((begin + 1, begin + 8), abs=2)
     date = nights // 3
@@ -200,12 +200,12 @@ def test_steps_lie_in_order_and_say_what_the_nights_say(values: list[float | Non
     changes = trend(values, scale="difference", least=1.0)
     found = changes.steps
     assert [step.index for step in found] == sorted({step.index for step in found})
-    for slope in changes.slopes:
-        assert 0 <= slope.first < slope.last < len(values)
-        assert slope.change == pytest.approx(slope.after - slope.before)
-        assert abs(slope.change) >= 1.0
-        assert slope.rate * slope.change > 0
-    if changes.slopes:
+    for ramp in changes.ramps:
+        assert 0 <= ramp.first < ramp.last < len(values)
+        assert ramp.change == pytest.approx(ramp.after - ramp.before)
+        assert abs(ramp.change) >= 1.0
+        assert ramp.rate * ramp.change > 0
+    if changes.ramps:
         return  # levels beside a drift are those of its line
     ends = [0, *(step.index for step in found), len(values)]
     for step, (begin, end) in zip(found, zip(ends, ends[2:], strict=False), strict=True):

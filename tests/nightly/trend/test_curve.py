@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import short_nights as made
-from tracekit.nightly.history.changes import Slope, Step, Trend
+from tracekit.nightly.history.changes import Changes, Ramp, Step
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
@@ -32,7 +32,9 @@ PLANE = Plane(100, 50, Axis("", 0, 10, (), str), Axis("", 0, 5, (), str))
 
 def drawn(course: Course, series: Series, *steps: Step) -> tuple[Picture, ET.Element]:
     x = day_axis([days_of(fared.at) for fared in course.fared])
-    curve = Curve(series, Trend(steps), course, x, happenings(course), lambda fared: fared.at[8:10])
+    curve = Curve(
+        series, Changes(steps), course, x, happenings(course), lambda fared: fared.at[8:10]
+    )
     picture = curves.picture_of(curve)
     return picture, ET.fromstring(svg(picture))
 
@@ -222,9 +224,9 @@ def test_a_drift_is_a_bracket_over_its_nights_and_a_line_that_slopes() -> None:
     points = [made.point(day, MS * (1 + 0.02 * min(max(day - 3, 0), 7))) for day in days]
     series = made.series(*points)
     course = made.course([made.night(day, made.entry()) for day in days], series)
-    slope = Slope(2, 9, MS, 1.14 * MS, 0.14, 0.019)
+    ramp = Ramp(2, 9, MS, 1.14 * MS, 0.14, 0.019)
     x = day_axis([days_of(fared.at) for fared in course.fared])
-    curve = Curve(series, Trend(slopes=(slope,)), course, x, (), lambda _: "")
+    curve = Curve(series, Changes(ramps=(ramp,)), course, x, (), lambda _: "")
     picture = curves.picture_of(curve)
     root = ET.fromstring(svg(picture))
     assert picture.summary.endswith(

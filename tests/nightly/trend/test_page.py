@@ -12,7 +12,7 @@ from lxml import html
 import made_nights
 import short_nights as made
 from tracekit.base.redaction import Redaction
-from tracekit.nightly.history.changes import Slope, Step, Trend
+from tracekit.nightly.history.changes import Changes, Ramp, Step
 from tracekit.nightly.history.night import Accepted, Described, Entry, Night, Outcome, TracedFinding
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
@@ -214,13 +214,13 @@ def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed() -> N
     course = made.course(nights, series)
     assert [
         (turn.at, turn.change, turn.tone, turn.levels, turn.doubt, turn.with_it)
-        for turn in pages.turns_of(course, series, Trend(steps))
+        for turn in pages.turns_of(course, series, Changes(steps))
     ] == [
         (made.at(2), "+100.0 %, worse", "error", "1 ms → 2 ms", "", ""),
         (made.at(3), "-5.0 %, better", "good", "0.0 % → -5.0 % from the reference",
          "2 Nov 2026 to 4 Nov 2026", "MLX 1 → 2"),
     ]  # fmt: skip
-    neither = pages.turns_of(course, replace(series, better="neither"), Trend(steps[:1]))
+    neither = pages.turns_of(course, replace(series, better="neither"), Changes(steps[:1]))
     assert [turn.change for turn in neither] == ["+100.0 %"]
 
 
@@ -228,8 +228,8 @@ def test_a_drift_has_a_range_and_a_rate_and_no_night_of_its_own() -> None:
     days = range(1, 11)
     nights = [made.night(at, made.entry(), environment={"mlx": str(at)}) for at in days]
     series = made.series(*(made.point(day, 1e6) for day in days))
-    slope = Slope(2, 8, 0.0, 0.14, 0.14, 0.023, of="change")
-    [turn] = pages.turns_of(made.course(nights, series), series, Trend(slopes=(slope,)))
+    ramp = Ramp(2, 8, 0.0, 0.14, 0.14, 0.023, of="change")
+    [turn] = pages.turns_of(made.course(nights, series), series, Changes(ramps=(ramp,)))
     assert (turn.at, turn.until) == (made.at(3), made.at(9))
     assert (turn.change, turn.tone) == ("+2.3 % a night, worse", "error")
     assert turn.levels == "0.0 % → +14.0 % from the reference"

@@ -21,7 +21,7 @@ import numpy as np
 
 from tracekit.base import TracekitError, short_commit
 from tracekit.nightly.gate.decision import POLICY, plain_change
-from tracekit.nightly.history.changes import Slope
+from tracekit.nightly.history.changes import Ramp
 from tracekit.nightly.history.night import (
     ANCHORED,
     INTERRUPTED,
@@ -106,12 +106,12 @@ def beginning_of(past: Past) -> Drift | None:
     return _drift(past, found, *_latest(lost)) if max(loss[1] for loss in lost) > 0 else None
 
 
-def slope_of(past: Past) -> Slope | None:
+def ramp_of(past: Past) -> Ramp | None:
     """Return the drift for the worse that goes on tonight; None where no drift does."""
-    slopes = trend_of(past.series, past.anchors).slopes
-    if not slopes or slopes[-1].last != len(past.series.points) - 1:
+    ramps = trend_of(past.series, past.anchors).ramps
+    if not ramps or ramps[-1].last != len(past.series.points) - 1:
         return None
-    return slopes[-1] if past.turn * slopes[-1].rate > 0 else None
+    return ramps[-1] if past.turn * ramps[-1].rate > 0 else None
 
 
 def _latest(lost: Sequence[_Lost]) -> _Lost:
@@ -246,11 +246,11 @@ def _tonight(night: Night, entry: Entry, judged: Judged) -> Point:
 def _judged(judged: Judged, entry: Entry, past: Past | None, workloads: Path | None) -> Judged:
     if past is None or not judged.gated:
         return judged
-    slope = slope_of(past)
+    ramp = ramp_of(past)
     if judged.outcome is Outcome.REGRESSION:
         began = beginning_of(past)
-        if slope is not None:
-            words = [_drifted(slope, past, judged)]
+        if ramp is not None:
+            words = [_drift_words(ramp, past, judged)]
         elif began is not None:
             words = [*_where(began), *_search(began, judged, entry, workloads)]
         else:
@@ -262,8 +262,8 @@ def _judged(judged: Judged, entry: Entry, past: Past | None, workloads: Path | N
     if found is None:
         return judged
     words = [sentence(found, judged)]
-    if slope is not None:
-        words.append(_drifted(slope, past, judged))
+    if ramp is not None:
+        words.append(_drift_words(ramp, past, judged))
     else:
         words += _search(found, judged, entry, workloads)
     why = " ".join([judged.reason, *words]).strip()
@@ -280,14 +280,14 @@ def sentence(drift: Drift, judged: Judged) -> str:
     )
 
 
-def _drifted(slope: Slope, past: Past, judged: Judged) -> str:
+def _drift_words(ramp: Ramp, past: Past, judged: Judged) -> str:
     """Say at which rate a metric drifts, over which nights and commits."""
     points = past.series.points
-    begun = points[slope.first]
-    first = points[slope.first - 1].commit if slope.first else begun.reference_commit
-    rate = judged.shown.change(slope.rate)
-    nights = slope.last - slope.first + 1
-    commits = _range(first, points[slope.last].commit)
+    begun = points[ramp.first]
+    first = points[ramp.first - 1].commit if ramp.first else begun.reference_commit
+    rate = judged.shown.change(ramp.rate)
+    nights = ramp.last - ramp.first + 1
+    commits = _range(first, points[ramp.last].commit)
     return (
         f"It drifts by {rate} a night, over the last {nights} nights, since {begun.at[:10]}"
         f"{commits}: no single commit made it."

@@ -58,7 +58,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Slope:
+class Ramp:
     """A drift: a change that came a little each night, over the nights `first` to `last`.
 
     Both are places in the series, gaps included. `before` and `after` are the fitted line's ends,
@@ -76,11 +76,11 @@ class Slope:
 
 
 @dataclass(frozen=True)
-class Trend:
+class Changes:
     """What changed in a series: steps and drifts, each oldest first."""
 
     steps: tuple[Step, ...] = ()
-    slopes: tuple[Slope, ...] = ()
+    ramps: tuple[Ramp, ...] = ()
 
 
 def steps(
@@ -90,7 +90,9 @@ def steps(
     return trend(values, scale=scale, least=least).steps
 
 
-def trend(values: Sequence[float | None], *, scale: Scale = "ratio", least: float = 0.015) -> Trend:
+def trend(
+    values: Sequence[float | None], *, scale: Scale = "ratio", least: float = 0.015
+) -> Changes:
     """Find the steps and drifts in values of one night each, oldest first, of at least `least`.
 
     None, a value that is no number, and one of which there is no ratio where ratios are asked for,
@@ -99,13 +101,13 @@ def trend(values: Sequence[float | None], *, scale: Scale = "ratio", least: floa
     places = [place for place, value in enumerate(values) if _usable(value, scale)]
     known = [float(value) for value in values if value is not None and _usable(value, scale)]
     if len(known) < 2 * SHORTEST:
-        return Trend()
+        return Changes()
     scaled = np.log(known) if scale == "ratio" else np.asarray(known, float)
     limit = math.log1p(least) if scale == "ratio" else least
     fitted = _Fitted(scaled, limit, _deviation(scaled, limit), tuple(places), scale)
     stretches = _stretches(fitted)
     if any(each.rate for each in stretches):
-        fitted = _settled(fitted, scaled, stretches)
+        fitted = _settle(fitted, scaled, stretches)
     return _trend(fitted, stretches)
 
 
@@ -135,12 +137,12 @@ def _deviation(values: Floats, limit: float) -> float:
 
     Nights up to three apart are taken, for next to each other they may be alike.
     """
-    found = [_FLOOR * limit]
+    deviations = [_FLOOR * limit]
     for lag in range(1, SHORTEST + 1):
         apart = values[lag:] - values[:-lag]
         middle = float(np.median(np.abs(apart - np.median(apart))))
-        found.append(NORMAL_MAD * middle / math.sqrt(2))
-    return max(found)
+        deviations.append(NORMAL_MAD * middle / math.sqrt(2))
+    return max(deviations)
 
 
 def _stretches(fitted: _Fitted) -> list[Stretch]:
@@ -151,13 +153,13 @@ def _stretches(fitted: _Fitted) -> list[Stretch]:
         return levels
     if nights <= _WINDOW:
         drifting = _drifting(fitted, 0, nights)
-        return drifting or _merged(levels, fitted)
+        return drifting or _merge(levels, fitted)
     stretches = levels
     for begin, end in [(0, nights), *_windows(levels, nights)]:
         if any(each.rate and each.begin < end and begin < each.end for each in stretches):
             continue  # a longer drift explains these nights
-        stretches = _replaced(fitted, stretches, _drifting(fitted, begin, end))
-    return _merged(stretches, fitted)
+        stretches = _with_drifts(fitted, stretches, _drifting(fitted, begin, end))
+    return _merge(stretches, fitted)
 
 
 def _without_odd(fitted: _Fitted, levels: Sequence[Stretch]) -> list[Stretch]:
@@ -166,19 +168,19 @@ def _without_odd(fitted: _Fitted, levels: Sequence[Stretch]) -> list[Stretch]:
     An odd night counts for as many deviations as it has; two of them next to each other would be a
     stretch, with a third that is not odd.
     """
-    kept = list(levels)
+    merged_levels = list(levels)
     place = 1
-    while place < len(kept) - 1:
-        three = kept[place - 1 : place + 2]
+    while place < len(merged_levels) - 1:
+        three = merged_levels[place - 1 : place + 2]
         begin, end = three[0].begin, three[-1].end
         joined = _line(fitted, begin, end)
         values = fitted.values[begin:end]
         short = three[1].end - three[1].begin <= SHORTEST + 1
         if short and _costs_less(fitted, values, [joined], three):
-            kept[place - 1 : place + 2] = [joined]
+            merged_levels[place - 1 : place + 2] = [joined]
         else:
             place += 1
-    return kept
+    return merged_levels
 
 
 def _costs_less(
@@ -220,12 +222,12 @@ def _drifting(fitted: _Fitted, begin: int, end: int) -> list[Stretch]:
         stretches.append(_line(fitted, first, last, rate))
     if all(not each.rate for each in stretches):
         return []
-    settled = _settled(fitted, fitted.values[begin:end], stretches)
-    bent = [_lasting(settled, each) for each in _bent(settled, _merged(stretches, fitted))]
+    closer = _settle(fitted, fitted.values[begin:end], stretches)
+    bent = [_lasting(closer, each) for each in _bent(closer, _merge(stretches, fitted))]
     return bent if any(each.rate for each in bent) else []
 
 
-def _settled(fitted: _Fitted, values: Floats, stretches: Sequence[Stretch]) -> _Fitted:
+def _settle(fitted: _Fitted, values: Floats, stretches: Sequence[Stretch]) -> _Fitted:
     """Return the same with what drifts leave over as the deviation, where that is less."""
     left = max(left_over(values, stretches), _FLOOR * fitted.limit)
     return replace(fitted, deviation=min(fitted.deviation, left))
@@ -273,7 +275,7 @@ def _line(fitted: _Fitted, begin: int, end: int, rate: float = 0.0) -> Stretch:
     return Stretch(begin, end, float(np.median(fitted.values[begin:end] - rate * nights)), rate)
 
 
-def _replaced(
+def _with_drifts(
     fitted: _Fitted, stretches: Sequence[Stretch], drifting: Sequence[Stretch]
 ) -> list[Stretch]:
     """Return the stretches with those that drift in their places."""
@@ -282,7 +284,7 @@ def _replaced(
         return list(stretches)
     first = drifts[0].begin
     last = drifts[-1].end
-    kept = [each for each in drifting if first <= each.begin < last]
+    inner = [each for each in drifting if first <= each.begin < last]
     before = [
         _line(fitted, each.begin, min(each.end, first), each.rate)
         for each in stretches
@@ -293,10 +295,10 @@ def _replaced(
         for each in stretches
         if each.end > last
     ]
-    return [*before, *kept, *after]
+    return [*before, *inner, *after]
 
 
-def _merged(stretches: Sequence[Stretch], fitted: _Fitted) -> list[Stretch]:
+def _merge(stretches: Sequence[Stretch], fitted: _Fitted) -> list[Stretch]:
     """Join level neighbours until all are apart by the limit, the most alike ones first."""
     stretches = list(stretches)
     while True:
@@ -312,7 +314,7 @@ def _merged(stretches: Sequence[Stretch], fitted: _Fitted) -> list[Stretch]:
         stretches[least : least + 2] = [joined]
 
 
-def _trend(fitted: _Fitted, stretches: Sequence[Stretch]) -> Trend:
+def _trend(fitted: _Fitted, stretches: Sequence[Stretch]) -> Changes:
     """Return the steps between stretches, and the drifts that no step divides."""
     found: list[Step] = []
     drifts: list[list[Stretch]] = []
@@ -327,7 +329,7 @@ def _trend(fitted: _Fitted, stretches: Sequence[Stretch]) -> Trend:
             drifts[-1].append(after)
         else:
             drifts.append([after])
-    return Trend(tuple(found), tuple(_slope(fitted, each) for each in drifts))
+    return Changes(tuple(found), tuple(_ramp(fitted, each) for each in drifts))
 
 
 def _is_step(fitted: _Fitted, before: Stretch, after: Stretch) -> bool:
@@ -348,12 +350,12 @@ def _jump(before: Stretch, after: Stretch) -> float:
     return after.value(between) - before.value(between)
 
 
-def _slope(fitted: _Fitted, drifts: Sequence[Stretch]) -> Slope:
+def _ramp(fitted: _Fitted, drifts: Sequence[Stretch]) -> Ramp:
     begin = drifts[0].begin
     end = drifts[-1].end
     before = drifts[0].value(begin)
     after = drifts[-1].value(end - 1)
-    return Slope(
+    return Ramp(
         first=fitted.places[begin],
         last=fitted.places[end - 1],
         before=fitted.plain(before),
@@ -364,8 +366,8 @@ def _slope(fitted: _Fitted, drifts: Sequence[Stretch]) -> Slope:
 
 
 def _step(fitted: _Fitted, before: Stretch, after: Stretch) -> Step:
-    dated = _dated(fitted, before, after)
-    begin, at, end = before.begin, dated.best, after.end
+    dates = _date_step(fitted, before, after)
+    begin, at, end = before.begin, dates.best, after.end
     nights = np.arange(begin, end) - (at - 0.5)
     rates = np.where(nights < 0, before.rate, after.rate)
     straight = fitted.values[begin:end] - rates * nights
@@ -378,8 +380,8 @@ def _step(fitted: _Fitted, before: Stretch, after: Stretch) -> Step:
         change=fitted.moved(float(np.median(new)) - float(np.median(old))),
         low=fitted.moved(interval.low) if interval else None,
         high=fitted.moved(interval.high) if interval else None,
-        earliest=fitted.places[dated.earliest],
-        latest=fitted.places[dated.latest],
+        earliest=fitted.places[dates.earliest],
+        latest=fitted.places[dates.latest],
     )
 
 
@@ -392,7 +394,7 @@ class _Dated:
     latest: int
 
 
-def _dated(fitted: _Fitted, before: Stretch, after: Stretch) -> _Dated:
+def _date_step(fitted: _Fitted, before: Stretch, after: Stretch) -> _Dated:
     """Return where the second of two stretches begins.
 
     Beside a drift that is where both lines explain the nights best, as a long history was cut in

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from tracekit.compare import NORMAL_MAD, Scale, Shown
-from tracekit.nightly.history.changes import Slope, Step, Trend, trend
+from tracekit.nightly.history.changes import Changes, Ramp, Step, trend
 from tracekit.nightly.history.night import ANCHORED, Outcome
 from tracekit.nightly.history.stretches import SHORTEST, Floats
 
@@ -207,7 +207,7 @@ def _adjusted(series: Series, kept: Sequence[int], edges: Sequence[_Edge]) -> Le
     return Levels(tuple(kept), values[own], covariance[np.ix_(own, own)])
 
 
-def trend_of(series: Series, anchors: Sequence[Point] = ()) -> Trend:
+def trend_of(series: Series, anchors: Sequence[Point] = ()) -> Changes:
     """Find the steps and drifts of a series, of half its threshold at least.
 
     Where there is a reference they are of levels, as what slows down both sides is the machine's:
@@ -224,14 +224,14 @@ def trend_of(series: Series, anchors: Sequence[Point] = ()) -> Trend:
         values[place] = math.exp(level) if ratio else level
     found = trend(values, scale=series.scale, least=least)
     if moves(series):
-        found = Trend(
+        found = Changes(
             tuple(each for each in found.steps if _is_certain(each, found, placed, ratio=ratio)),
-            tuple(each for each in found.slopes if _is_sure(each, placed, ratio=ratio)),
+            tuple(each for each in found.ramps if _is_sure(each, placed, ratio=ratio)),
         )
     zero = 1.0 if ratio else 0.0
-    return Trend(
+    return Changes(
         tuple(_from_reference(each, zero) for each in found.steps),
-        tuple(_from_reference(each, zero) for each in found.slopes),
+        tuple(_from_reference(each, zero) for each in found.ramps),
     )
 
 
@@ -240,16 +240,16 @@ def steps_of(series: Series, anchors: Sequence[Point] = ()) -> tuple[Step, ...]:
     return trend_of(series, anchors).steps
 
 
-_Change = TypeVar("_Change", Step, Slope)
+_Change = TypeVar("_Change", Step, Ramp)
 
 
 def _from_reference(change: _Change, zero: float) -> _Change:
     return replace(change, before=change.before - zero, after=change.after - zero, of="change")
 
 
-def _is_certain(step: Step, trend: Trend, placed: Levels, *, ratio: bool) -> bool:
+def _is_certain(step: Step, trend: Changes, placed: Levels, *, ratio: bool) -> bool:
     """Tell whether a step of a chain is more than its links leave open."""
-    ends = [each.first for each in trend.slopes] + [each.last + 1 for each in trend.slopes]
+    ends = [each.first for each in trend.ramps] + [each.last + 1 for each in trend.ramps]
     cuts = sorted({0, *(each.index for each in trend.steps), *ends, placed.nights[-1] + 1})
     place = cuts.index(step.index)
     nights = np.array(placed.nights)
@@ -258,11 +258,11 @@ def _is_certain(step: Step, trend: Trend, placed: Levels, *, ratio: bool) -> boo
     return _is_beyond(step.change, after / after.sum() - before / before.sum(), placed, ratio=ratio)
 
 
-def _is_sure(slope: Slope, placed: Levels, *, ratio: bool) -> bool:
+def _is_sure(ramp: Ramp, placed: Levels, *, ratio: bool) -> bool:
     """Tell whether a drift of a chain is more than its links leave open."""
     nights = np.array(placed.nights)
-    weights = (nights == slope.last).astype(float) - (nights == slope.first)
-    return _is_beyond(slope.change, weights, placed, ratio=ratio)
+    weights = (nights == ramp.last).astype(float) - (nights == ramp.first)
+    return _is_beyond(ramp.change, weights, placed, ratio=ratio)
 
 
 def _is_beyond(change: float, weights: Floats, placed: Levels, *, ratio: bool) -> bool:

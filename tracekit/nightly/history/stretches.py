@@ -78,8 +78,8 @@ def drifting_stretches(
         if not rates:
             break
         stretches = _partition(values, deviation, [0.0, *rates])
-        fitted = [_rate(values[each.begin : each.end]) for each in stretches if each.rate]
-        rates = _distinct([*fitted, *(each.rate for each in stretches if each.rate)])
+        closer_rates = [_rate(values[each.begin : each.end]) for each in stretches if each.rate]
+        rates = _distinct([*closer_rates, *(each.rate for each in stretches if each.rate)])
     left = min(left_over(values, levels), left_over(values, stretches))
     deviation = min(deviation, max(left, floor))
     drifts = cost(values, stretches, deviation) < cost(values, levels, deviation)
@@ -93,8 +93,8 @@ def _distances(values: Floats, stretches: Sequence[Stretch]) -> float:
 
 def left_over(values: Floats, stretches: Sequence[Stretch]) -> float:
     """Return the deviation of values from stretches, whose levels and rates are fitted to them."""
-    fitted = sum(2 if each.rate else 1 for each in stretches)
-    free = max(1, len(values) - fitted)
+    spent_values = sum(2 if each.rate else 1 for each in stretches)
+    free = max(1, len(values) - spent_values)
     return _NORMAL_MEAN * _distances(values, stretches) / free
 
 
@@ -118,7 +118,7 @@ def _partition(values: Floats, deviation: float, rates: Sequence[float]) -> list
         levels = np.unique(levels)[None, :]
     penalties = np.where(slopes == 0, PENALTY, PENALTY + DRIFT_PENALTY)
     costs = np.full(levels.shape, np.inf)  # of the stretch at hand with this level, and all before
-    begun = np.zeros(levels.shape, np.int64)
+    entries = np.zeros(levels.shape, np.int64)
     least = np.full(nights + 1, np.inf)
     least[0] = -PENALTY
     origins = np.zeros(nights + 1, np.int64)
@@ -138,12 +138,12 @@ def _partition(values: Floats, deviation: float, rates: Sequence[float]) -> list
             fresh = sum((each[rows] for each in recent[-shortest:]), entry)
             better = fresh < costs[rows]
             np.copyto(costs[rows], fresh, where=better)
-            np.copyto(begun[rows], end - shortest, where=better)
+            np.copyto(entries[rows], end - shortest, where=better)
         row = int(np.argmin(costs.min(axis=1)))
         least[end] = costs[row].min()
         chosen[end] = row
         if np.isfinite(least[end]):
-            origins[end] = begun[row][costs[row] <= least[end] + _TINY].min()
+            origins[end] = entries[row][costs[row] <= least[end] + _TINY].min()
     return _stretches(values, rates, origins, chosen)
 
 
@@ -187,11 +187,11 @@ def _rate(values: Floats) -> float:
 
 
 def _distinct(rates: Sequence[float]) -> list[float]:
-    kept: list[float] = []
+    distinct: list[float] = []
     for rate in rates:
-        if rate and all(abs(rate - other) > _ALIKE * abs(other) for other in kept):
-            kept.append(rate)
-    return kept
+        if rate and all(abs(rate - other) > _ALIKE * abs(other) for other in distinct):
+            distinct.append(rate)
+    return distinct
 
 
 def ends_of_line(values: Floats) -> tuple[float, float]:

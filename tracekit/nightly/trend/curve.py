@@ -10,7 +10,7 @@ import numpy as np
 
 from tracekit.base import quantity, short_commit
 from tracekit.nightly.gate.decision import plain_change
-from tracekit.nightly.history.changes import Slope, Trend
+from tracekit.nightly.history.changes import Changes, Ramp
 from tracekit.nightly.history.night import Judged, moment_of
 from tracekit.nightly.history.steps import Point, Series, anchors_of, levels, moves
 from tracekit.nightly.history.stretches import ends_of_line
@@ -44,7 +44,7 @@ class Curve:
     """A series with its steps and drifts, and what pictures of its course share."""
 
     series: Series
-    trend: Trend
+    trend: Changes
     course: Course
     x: Axis
     tags: Sequence[Happening]
@@ -67,17 +67,17 @@ def summary_of(curve: Curve) -> str:
         way = direction(step.change, series.better)
         at, change = day(series.points[step.index].at), series.shown.change(step.change)
         parts.append(f"Changed on {at}, {change}{f', {way}' * (way != 'changed')}.")
-    for slope in curve.trend.slopes:
-        way = direction(slope.change, series.better)
-        first, last = (day(series.points[place].at) for place in (slope.first, slope.last))
-        words = f"Drifted from {first} to {last}, {rate_words(series, slope)}"
+    for ramp in curve.trend.ramps:
+        way = direction(ramp.change, series.better)
+        first, last = (day(series.points[place].at) for place in (ramp.first, ramp.last))
+        words = f"Drifted from {first} to {last}, {rate_words(series, ramp)}"
         parts.append(f"{words}, {way}." if way != "changed" else f"{words}.")
     return " ".join([*parts, *_total(curve)])
 
 
-def rate_words(series: Series, slope: Slope) -> str:
+def rate_words(series: Series, ramp: Ramp) -> str:
     """Return the rate of a drift, such as "+2.3 % a night"."""
-    return f"{series.shown.change(slope.rate)} a night"
+    return f"{series.shown.change(ramp.rate)} a night"
 
 
 def _said(series: Series, point: Point) -> str:
@@ -220,7 +220,7 @@ def _fitted(curve: Curve, pick: _Pick) -> Iterator[list[tuple[float, float]]]:
     """Yield the levels between changes, and the lines of drifts; none where nothing changed."""
     points = curve.series.points
     steps = [step.index for step in curve.trend.steps]
-    drifts = {slope.first: slope.last + 1 for slope in curve.trend.slopes}
+    drifts = {ramp.first: ramp.last + 1 for ramp in curve.trend.ramps}
     if not steps and not drifts:
         return
     cuts = sorted({0, *steps, *drifts, *drifts.values(), len(points)})
@@ -259,10 +259,10 @@ def _dates(curve: Curve) -> Shape:
         words = f"{day(at)[:-5]}: {series.shown.change(step.change)}"
         tone = WAYS[direction(step.change, series.better)]
         found.append((days_of(at), days_of(at), words, tone))
-    for slope in curve.trend.slopes:
-        first, last = (days_of(series.points[place].at) for place in (slope.first, slope.last))
-        tone = WAYS[direction(slope.change, series.better)]
-        found.append((first, last, rate_words(series, slope), tone))
+    for ramp in curve.trend.ramps:
+        first, last = (days_of(series.points[place].at) for place in (ramp.first, ramp.last))
+        tone = WAYS[direction(ramp.change, series.better)]
+        found.append((first, last, rate_words(series, ramp), tone))
     return dated(sorted(found))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tracekit.base import duration, quantity, short_commit
-from tracekit.nightly.history.changes import Slope, Step, Trend
+from tracekit.nightly.history.changes import Changes, Ramp, Step
 from tracekit.nightly.history.night import (
     KINDS,
     Accepted,
@@ -228,14 +228,14 @@ def deciding_words(judged: Judged) -> str:
     return f"{heading(judged.metric)} {value if judged.change is None else change}"
 
 
-def turns_of(course: Course, series: Series, trend: Trend) -> list[Turn]:
+def turns_of(course: Course, series: Series, trend: Changes) -> list[Turn]:
     """Return the steps of a series, and then its drifts, each oldest first."""
     others = changed(course, commits=True) if trend.steps else {}
-    steps = [_stepped(course, series, step, others) for step in trend.steps]
-    return [*steps, *(_drifted(course, series, slope) for slope in trend.slopes)]
+    steps = [_turn_of_step(course, series, step, others) for step in trend.steps]
+    return [*steps, *(_turn_of_drift(course, series, ramp) for ramp in trend.ramps)]
 
 
-def _stepped(course: Course, series: Series, step: Step, others: Mapping[str, str]) -> Turn:
+def _turn_of_step(course: Course, series: Series, step: Step, others: Mapping[str, str]) -> Turn:
     at = series.points[step.index].at
     way = direction(step.change, series.better)
     change = _toward(series.shown.change(step.change), way)
@@ -245,17 +245,17 @@ def _stepped(course: Course, series: Series, step: Step, others: Mapping[str, st
     return Turn(at, course, series, change, WAYS[way], levels, doubt, others.get(at, ""))
 
 
-def _drifted(course: Course, series: Series, slope: Slope) -> Turn:
-    first, last = (series.points[place].at for place in (slope.first, slope.last))
-    way = direction(slope.change, series.better)
-    change = _toward(rate_words(series, slope), way)
+def _turn_of_drift(course: Course, series: Series, ramp: Ramp) -> Turn:
+    first, last = (series.points[place].at for place in (ramp.first, ramp.last))
+    way = direction(ramp.change, series.better)
+    change = _toward(rate_words(series, ramp), way)
     return Turn(
         at=first,
         course=course,
         series=series,
         change=change,
         tone=WAYS[way],
-        levels=_levels(series, slope),
+        levels=_levels(series, ramp),
         doubt="",
         with_it="",
         until=last,
@@ -266,7 +266,7 @@ def _toward(change: str, way: str) -> str:
     return change if way == "changed" else f"{change}, {way}"
 
 
-def _levels(series: Series, change: Step | Slope) -> str:
+def _levels(series: Series, change: Step | Ramp) -> str:
     both = (change.before, change.after)
     if change.of == "change":
         return " → ".join(map(series.shown.change, both)) + " from the reference"
