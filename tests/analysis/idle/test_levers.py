@@ -79,7 +79,7 @@ WAIT, ENCODING, WIRING = Cause.HOST, Cause.ENCODING, Cause.WIRING
         (WAIT, {"waits": 1.51}, "several-waits"),
         (WAIT, {"waits": None}, "wait-each-iteration"),
         (WAIT, {"host_longer": True}, "host-after-wait"),
-        (ENCODING, {"host_longer": True}, "host-encodes"),
+        (ENCODING, {"host_longer": True}, "host-after-wait"),
         (ENCODING, {"waits": 0.0, "buffers": 1.5}, "commit-earlier"),
         (ENCODING, {"waits": 0.0, "buffers": 1.51}, "host-encodes"),
         (ENCODING, {"waits": 0.0, "buffers": None}, "host-encodes"),

@@ -93,7 +93,7 @@ KINDS = {
     "mlx-after-a-pause": Kind(
         "time.sleep(0.02); return lazily()", "mx.eval(out)", least=0.2, words=SUBMIT_AHEAD
     ),
-    "mixed": Kind("sort(8); return lazily()", "mx.eval(out)", least=0.1),
+    "mixed": Kind("sort(32); return lazily()", "mx.eval(out)", least=0.1),
     "threads": Kind("share_out()", unknown=INSIDE, most=0.1, either=True),
     "file": Kind("return open(mx.__file__, 'rb').read()", unknown=INSIDE),
     "sleep": Kind("time.sleep(0.003)", unknown=INSIDE),

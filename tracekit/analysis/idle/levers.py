@@ -83,8 +83,6 @@ def _turn(cause: Cause, habits: Habits) -> Mechanism:
         return Mechanism.SEVERAL_WAITS
     if habits.small_work:
         return Mechanism.ROUND_TRIPS
-    if habits.host_longer and cause is Cause.ENCODING:
-        return Mechanism.HOST_ENCODES
     return Mechanism.HOST_AFTER_WAIT if habits.host_longer else Mechanism.WAIT_EACH_ITERATION
 
 

@@ -2,6 +2,7 @@
 
 from tracekit.analysis import Result, Severity, saving_range
 from tracekit.report.panel import Context, Tables, panel
+from tracekit.report.panels.verdict import verdict_of
 
 MOST_WINDOWS = 8
 _SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "▲", Severity.NOTE: "●"}
@@ -9,9 +10,10 @@ _SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "▲", Severity.NOTE: "●"}
 
 @panel("Findings")
 def findings(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
-    """List the findings, in the order of the result: the worst first."""
+    """List the findings, in the order of the result; `told` is the advice of the verdict above."""
     return {
         "findings": result.findings,
+        "told": verdict_of(result).message,
         "saving_range": saving_range,
         "signs": _SIGNS,
         "most": MOST_WINDOWS,
