@@ -91,7 +91,8 @@ def test_a_night_whose_server_is_down_is_measured_and_stored_later(
         0, "The history has every night of the plan that has ended.\n"
     )  # fmt: skip
     with Store.open(read_plan(plan).history, make=False) as store:
-        assert store.nights() == measured
+        # Two short nights may begin within one second: their folders are in the order of ids then.
+        assert sorted(store.nights(), key=lambda night: night.id) == measured
 
 
 @pytest.mark.processes
