@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tracekit.machine.state import State
-from tracekit.record.doctor.checks import Fact, Verdict, checked
+from tracekit.record.doctor.checks import MachineFact, Verdict, checked
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.claim import Rival
 from tracekit.record.xctrace.command import Completed
@@ -52,7 +52,7 @@ def free(count: int, **environment: str) -> dict[str, Any]:
     return {"free": lambda _: count} | (env(**environment) if environment else {})
 
 
-def look(surroundings: Surroundings, *names: str) -> dict[str, Fact]:
+def look(surroundings: Surroundings, *names: str) -> dict[str, MachineFact]:
     return {fact.name: fact for fact in checked(surroundings, *names)}
 
 

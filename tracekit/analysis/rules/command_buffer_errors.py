@@ -145,7 +145,7 @@ def _find_owners(buffers: pd.Series, *tables: pd.DataFrame | None) -> dict[int, 
 
 
 @dataclass(frozen=True)
-class Course:
+class BufferCourse:
     """How a command buffer went from its commit, or its start, to its error; ns, None: not known.
 
     `began` tells whether it had work on the device, `ran` for how long, and `queued` for how long
@@ -207,19 +207,19 @@ def _follow_buffer(
     intervals: pd.DataFrame | None,
     submissions: pd.DataFrame | None,
     commits: pd.DataFrame | None,
-) -> Course:
+) -> BufferCourse:
     if pd.isna(buffer):  # pyright: ignore[reportArgumentType, reportCallIssue]
-        return Course()
+        return BufferCourse()
     commit = _find_commit(buffer, submissions, commits)
     if not _distinguishes(intervals):
-        return Course(lasted=None if commit is None else time - commit)
+        return BufferCourse(lasted=None if commit is None else time - commit)
     of_it = (intervals["command_buffer"] == buffer).fillna(value=False).to_numpy(bool)
     starts, ends = spans(intervals[of_it])
     if commit is None and starts.size:
         latency = intervals[of_it]["start_latency"].iloc[0] if "start_latency" in intervals else 0
         commit = int(starts.min()) - (0 if pd.isna(latency) else int(latency))
     if commit is None or commit >= time:
-        return Course(began=bool(starts.size))
+        return BufferCourse(began=bool(starts.size))
     first = int(starts.min()) if starts.size else time
     ran = busy(*clip(starts, ends, commit, time))
 
@@ -228,7 +228,7 @@ def _follow_buffer(
     def measure_use(chosen: NDArray[np.bool_], until: int = time) -> int:
         return busy(*clip(*spans(intervals[chosen]), commit, until))
 
-    return Course(
+    return BufferCourse(
         began=bool(starts.size),
         lasted=time - commit,
         ran=ran,
@@ -263,7 +263,7 @@ def _find_commit(
     return None
 
 
-def _choose_lever(code: int, course: Course, names: dict[int, str]) -> str:
+def _choose_lever(code: int, course: BufferCourse, names: dict[int, str]) -> str:
     """Return the lever of the first error."""
     if code == _TIMEOUT and course.worked is not None:
         return "error-timeout" if course.worked else "error-timeout-waiting"

@@ -14,7 +14,7 @@ from tracekit.analysis.scope import Device
 from tracekit.base import duration, quantity
 
 
-class _Course(StrEnum):
+class _ClockCourse(StrEnum):
     """How the clock went in the loop; the value is the lever."""
 
     HELD = "clock-held"
@@ -78,12 +78,12 @@ def gpu_downclocked(
     slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1
     if not slow_states and not slow_clock:
         return
-    course = _Course.UNKNOWN
+    course = _ClockCourse.UNKNOWN
     if held_state(settings, gpu_performance_settings):
-        course = _Course.HELD
+        course = _ClockCourse.HELD
     elif states is not None and slow_states:
         course = _course(states, gpu, loop, thermal_states)
-    noted = course in {_Course.RAMP, _Course.HELD} or bool(loop.paced)
+    noted = course in {_ClockCourse.RAMP, _ClockCourse.HELD} or bool(loop.paced)
     yield finding(
         wording="gpu-downclocked",
         facts=(
@@ -101,22 +101,22 @@ def gpu_downclocked(
     )
 
 
-def _course(below: Below, gpu: Device, loop: Loop, thermal: pd.DataFrame | None) -> _Course:
+def _course(below: Below, gpu: Device, loop: Loop, thermal: pd.DataFrame | None) -> _ClockCourse:
     """Tell how the clock went in the loop."""
     best = below.best
     rises = best is not None and (below.starts < best[0]).all()
     if best is not None and rises and gpu.ran(Window(loop.start, best[0])) <= _RAMP:
-        return _Course.RAMP
+        return _ClockCourse.RAMP
     if thermal is not None and len(thermal):
         names = thermal["state"].fillna("").astype(str).str.capitalize()
         hot = spans(thermal[names.isin(_HOT)])
         if overlap(below.starts, below.ends, *hot) > busy(below.starts, below.ends) / 2:
-            return _Course.HOT
+            return _ClockCourse.HOT
     if gpu.ran(loop) < _BUSY * loop.length:
-        return _Course.BURSTS
+        return _ClockCourse.BURSTS
     if below.best is None:
-        return _Course.NEVER
-    return _Course.UNKNOWN if thermal is None or thermal.empty else _Course.FALLS
+        return _ClockCourse.NEVER
+    return _ClockCourse.UNKNOWN if thermal is None or thermal.empty else _ClockCourse.FALLS
 
 
 def _read_sources(

@@ -42,7 +42,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Fact:
+class MachineFact:
     """One row of the doctor's table."""
 
     words: str  # what it is, in words
@@ -54,14 +54,16 @@ class Fact:
     verdict: Verdict = Verdict.OK  # how it stands
 
 
-ok = Fact  # as it should be
-warning = partial(Fact, verdict=Verdict.WARNING)  # it may spoil a recording, or part of it
-failed = partial(Fact, verdict=Verdict.FAILED, needed=True)  # nothing can be recorded; has a fix
-not_applicable = partial(Fact, verdict=Verdict.NOT_APPLICABLE)  # it has no meaning here
-unknown = partial(Fact, verdict=Verdict.UNKNOWN)  # it could not be found out
+ok = MachineFact  # as it should be
+warning = partial(MachineFact, verdict=Verdict.WARNING)  # it may spoil a recording, or part of it
+failed = partial(
+    MachineFact, verdict=Verdict.FAILED, needed=True
+)  # nothing can be recorded; has a fix
+not_applicable = partial(MachineFact, verdict=Verdict.NOT_APPLICABLE)  # it has no meaning here
+unknown = partial(MachineFact, verdict=Verdict.UNKNOWN)  # it could not be found out
 
 
-Look = Callable[[Surroundings], Fact | Iterable[Fact]]
+Look = Callable[[Surroundings], MachineFact | Iterable[MachineFact]]
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,11 @@ def _elsewhere(only: str, at: Surroundings) -> str:
     return ""
 
 
-def _tracekit(_: Surroundings) -> Fact:
+def _tracekit(_: Surroundings) -> MachineFact:
     return ok(f"{version('tracekit')} in {Path(__file__).parents[2]}")
 
 
-def _host_recorder(_: Surroundings) -> Fact:
+def _host_recorder(_: Surroundings) -> MachineFact:
     try:
         with tempfile.TemporaryDirectory() as folder:
             samples = Path(folder) / "samples.jsonl"
@@ -102,7 +104,7 @@ def _host_recorder(_: Surroundings) -> Fact:
     return ok("works: any program can be recorded on the CPU")
 
 
-def _system(at: Surroundings) -> Fact:
+def _system(at: Surroundings) -> MachineFact:
     machine = at.machine
     if not at.machine.on_mac:
         name = machine.os if machine.system == platform.system() else ""
@@ -112,7 +114,7 @@ def _system(at: Surroundings) -> Fact:
     return ok(f"{machine.os} ({machine.os_build})")
 
 
-def _architecture(at: Surroundings) -> Fact:
+def _architecture(at: Surroundings) -> MachineFact:
     architecture = at.machine.architecture
     if not at.machine.on_mac:
         return ok(architecture)
@@ -133,16 +135,16 @@ def _architecture(at: Surroundings) -> Fact:
     )
 
 
-def _chip(at: Surroundings) -> Fact:
+def _chip(at: Surroundings) -> MachineFact:
     return ok(at.machine.chip) if at.machine.chip else unknown("The system does not name it.")
 
 
-def _gpu_cores(at: Surroundings) -> Fact:
+def _gpu_cores(at: Surroundings) -> MachineFact:
     cores = at.machine.gpu_cores
     return unknown("`ioreg` names no gpu-core-count.") if cores is None else ok(str(cores))
 
 
-def _metal_switches(at: Surroundings) -> Fact:
+def _metal_switches(at: Surroundings) -> MachineFact:
     there = sorted(name for name in at.environment if distorts(name))
     if not there:
         return ok("none is set")
@@ -153,7 +155,7 @@ def _metal_switches(at: Surroundings) -> Fact:
     )
 
 
-def _interpreter(at: Surroundings) -> Fact:
+def _interpreter(at: Surroundings) -> MachineFact:
     executable = at.executable
     if not executable:
         return unknown("Python does not know its own path.", needed=True)
@@ -178,7 +180,7 @@ _IMPORT_SECONDS = 60
 _METAL = "mlx metal"
 
 
-def _mlx(at: Surroundings) -> Iterator[Fact]:
+def _mlx(at: Surroundings) -> Iterator[MachineFact]:
     answer = at.answer(at.executable, "-P", "-c", _ASK_MLX, seconds=_IMPORT_SECONDS)
     if not answer:
         package = "mlx" if at.machine.on_mac else "'mlx[cpu]'"
@@ -216,7 +218,7 @@ def _mlx(at: Surroundings) -> Iterator[Fact]:
 _COMMAND_LINE_TOOLS = "/Library/Developer/CommandLineTools"
 
 
-def _developer_folder(at: Surroundings) -> Fact:
+def _developer_folder(at: Surroundings) -> MachineFact:
     chosen = at.environment.get("DEVELOPER_DIR", "")
     folder = chosen or at.answer("xcode-select", "-p")
     if not folder.startswith("/"):
@@ -227,7 +229,7 @@ def _developer_folder(at: Surroundings) -> Fact:
     return ok(f"{folder}{' (DEVELOPER_DIR)' if chosen else ''}")
 
 
-def _xctrace(at: Surroundings) -> Fact:
+def _xctrace(at: Surroundings) -> MachineFact:
     tool = at.xctrace
     if isinstance(tool, TracekitError):
         fix = tool.hint or "Run the same line by hand and see what it says."
@@ -240,7 +242,7 @@ def _xctrace(at: Surroundings) -> Fact:
     return ok(f"{version.text}: by its build {version.build}, of Xcode {version.xcode}")
 
 
-def _template(at: Surroundings) -> Fact:
+def _template(at: Surroundings) -> MachineFact:
     absent = failed(
         f"This Xcode has no template {METAL_SYSTEM_TRACE!r}.",
         "`xcrun xctrace list templates` names those it has; `--template` takes one of them, "
@@ -249,12 +251,12 @@ def _template(at: Surroundings) -> Fact:
     return _listed(at, "templates", METAL_SYSTEM_TRACE, absent)
 
 
-def _gpu_counters(at: Surroundings) -> Fact:
+def _gpu_counters(at: Surroundings) -> MachineFact:
     absent = warning(f"This Xcode has no instrument {GPU_COUNTERS!r}.", WAYS_TO_COUNTERS)
     return _listed(at, "instruments", GPU_COUNTERS, absent)
 
 
-def _listed(at: Surroundings, what: Listed, wanted: str, absent: Fact) -> Fact:
+def _listed(at: Surroundings, what: Listed, wanted: str, absent: MachineFact) -> MachineFact:
     if not isinstance(at.xctrace, Xctrace):
         return unknown("xctrace does not answer.")
     names: list[str] = []
@@ -268,7 +270,7 @@ def _listed(at: Surroundings, what: Listed, wanted: str, absent: Fact) -> Fact:
 _GROUP = "_developer"
 
 
-def _developer_mode(at: Surroundings) -> Fact:
+def _developer_mode(at: Surroundings) -> MachineFact:
     status = at.answer("/usr/sbin/DevToolsSecurity", "-status")
     if status == "Developer mode is currently enabled.":
         return ok("enabled")
@@ -281,7 +283,7 @@ def _developer_mode(at: Surroundings) -> Fact:
     return unknown(words, "Run `DevToolsSecurity -status` by hand.", needed=True)
 
 
-def _developer_group(at: Surroundings) -> Fact:
+def _developer_group(at: Surroundings) -> MachineFact:
     groups = at.answer("/usr/bin/id", "-Gn").split()
     if not groups:
         return unknown("`id -Gn` names no group.")
@@ -297,7 +299,7 @@ _GIGABYTE = 1e9
 _HOST_FLOOR = 0.1 * _GIGABYTE  # the host recorder writes megabytes, xctrace many gigabytes
 
 
-def _other_recorders(at: Surroundings) -> Fact:
+def _other_recorders(at: Surroundings) -> MachineFact:
     try:
         found = refuse_rivals(at.rivals())
     except ToolError as error:
@@ -305,7 +307,7 @@ def _other_recorders(at: Surroundings) -> Fact:
     return warning(" ".join(found), "Quit it before you record.") if found else ok("none runs")
 
 
-def _disk(at: Surroundings, wanted: Path) -> Fact:
+def _disk(at: Surroundings, wanted: Path) -> MachineFact:
     # A folder that does not exist yet will be made in the nearest one above it that does.
     places = (wanted.absolute(), *wanted.absolute().parents)
     folder, traced = next(filter(Path.is_dir, places)), not _elsewhere("xctrace", at)
@@ -324,7 +326,7 @@ def _disk(at: Surroundings, wanted: Path) -> Fact:
     return failed(words, f"Make room on that disk.{lower}")
 
 
-def _staging_files(at: Surroundings) -> Fact:
+def _staging_files(at: Surroundings) -> MachineFact:
     left = list(at.temporary.glob("instruments*.ktrace"))
     taken = size(left)
     words = f"{len(left)} left by recordings, {taken / _GIGABYTE:.1f} GB" if left else "none left"
@@ -338,7 +340,7 @@ _FIXED_WORK = "calibration"  # a night does that of its own, so it is no matter 
 _MONITOR = "macmon tells a GPU's clock without root: `brew install macmon`."
 
 
-def _nightly(at: Surroundings) -> Iterator[Fact]:
+def _nightly(at: Surroundings) -> Iterator[MachineFact]:
     """Look at the machine as a night does, once."""
     state = at.state()
     absences = {name: why for name, why in state.absences.items() if name != _FIXED_WORK}
@@ -382,12 +384,12 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def checked(at: Surroundings, *names: str) -> Iterator[Fact]:
+def checked(at: Surroundings, *names: str) -> Iterator[MachineFact]:
     """Yield the facts of a machine, in the order of the table; of some checks, or of all."""
     for check in CHECKS:
         if names and check.name not in names:
             continue
         why = _elsewhere(check.only, at)
         found = not_applicable(why) if why else check.look(at)
-        for fact in (found,) if isinstance(found, Fact) else found:
+        for fact in (found,) if isinstance(found, MachineFact) else found:
             yield fact if fact.name else replace(fact, name=check.name)

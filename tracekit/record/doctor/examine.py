@@ -24,7 +24,7 @@ from tracekit.base import (
 )
 from tracekit.record.direct_reading import Memory, note_file, read_note, recall
 from tracekit.record.doctor.checks import (
-    Fact,
+    MachineFact,
     Verdict,
     checked,
     failed,
@@ -111,7 +111,7 @@ _OTHER_WAY: dict[Mode, str] = {
 }
 
 
-def shown(capabilities: Capabilities | None, *, has_xctrace: bool) -> Iterator[Fact]:
+def shown(capabilities: Capabilities | None, *, has_xctrace: bool) -> Iterator[MachineFact]:
     """Say which ways to record gave rows, when this machine was probed."""
     if not has_xctrace:
         yield not_applicable("There is no xctrace to record with.", name=_PROBE)
@@ -131,7 +131,7 @@ def shown(capabilities: Capabilities | None, *, has_xctrace: bool) -> Iterator[F
         yield replace(_counters([way for way in ways if way.counters]), name=f"{_PROBE}: counters")
 
 
-def _mode(way: Combination, *, another_works: bool) -> Fact:
+def _mode(way: Combination, *, another_works: bool) -> MachineFact:
     on_cpu = _ON_CPU if way.backend == "cpu" else ""
     if not way.works:
         words = way.failure or (
@@ -157,7 +157,7 @@ def _mode(way: Combination, *, another_works: bool) -> Fact:
     )
 
 
-def _counters(tried: Sequence[Combination]) -> Fact:
+def _counters(tried: Sequence[Combination]) -> MachineFact:
     working = [way for way in tried if way.counter_rows and not way.failure]
     if working:
         samples = (
@@ -175,7 +175,7 @@ def _counters(tried: Sequence[Combination]) -> Fact:
 _DIRECT = "direct reading"
 
 
-def direct_facts(memory: Memory, *, has_xctrace: bool) -> Iterator[Fact]:
+def direct_facts(memory: Memory, *, has_xctrace: bool) -> Iterator[MachineFact]:
     """Say which tables of this build are read from bundles as xctrace exports them."""
     if not has_xctrace:
         why = "There is no xctrace to compare with; bundles of others can be read."
@@ -212,7 +212,7 @@ class Diagnosis:
     """The facts of one machine, and its capability matrix where it was ever probed."""
 
     identity: Identity
-    facts: tuple[Fact, ...]
+    facts: tuple[MachineFact, ...]
     capabilities: Capabilities | None = None
 
     @property
@@ -261,7 +261,7 @@ def probe_machine(surroundings: Surroundings, progress: Progress = quiet) -> Cap
     return probe(choose("xctrace"), surroundings.identity, progress)
 
 
-def _kept(fresh: Capabilities, where: Path) -> Iterator[Fact]:
+def _kept(fresh: Capabilities, where: Path) -> Iterator[MachineFact]:
     """Keep the matrix, unless no trace could be read at all: then it says nothing lasting."""
     words, fix = "", "Fix what the rows above say, and probe again."
     if all(way.rows is None for way in fresh.combinations):
