@@ -169,7 +169,7 @@ def test_the_second_capture_of_a_build_exports_nothing(scenario: Scenario, tmp_p
         exported.append("Exporting " in said.read_text())
     assert exported == [True, False]
     names = {file.name for file in (tmp_path / "second" / "exports").iterdir()}
-    assert names == {"direct.json", "toc.xml"}
+    assert names == {"direct.json", "host-results.parquet", "toc.xml"}
     opened = open_run(tmp_path / "second")
     assert opened.tables["gpu_intervals"]["target"].any()
     assert opened.provenance.target_rows is True

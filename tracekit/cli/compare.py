@@ -3,17 +3,19 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
 
 from tracekit import compare as comparison
-from tracekit import nightly, workload
+from tracekit import nightly, record, workload
 from tracekit.base import InconclusiveError, UsageError, own_redaction, write_whole, writing
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
-from tracekit.record import Progress, parse_pattern
+
+if TYPE_CHECKING:
+    from tracekit.record import Progress
 
 Threshold = Annotated[float, option("SHARE", "Least change that matters.", min=0, max=10)]
 Resolution = Annotated[float, option("SHARE", "Change that `same` must rule out.", min=0, max=10)]
@@ -165,7 +167,7 @@ def _measuring(
     """Return what measures both variants, which are checked at once."""
     if variants[0] == _PROGRAMS:
         sides = nightly.parse_programs(variants[1:])
-        patterns = [parse_pattern(words) for words in read]
+        patterns = [record.parse_pattern(words) for words in read]
         return lambda progress: nightly.measure_programs(
             *sides, patterns=patterns, effort=effort, limits=limits, progress=progress
         )

@@ -77,7 +77,7 @@ def uneven_work(
         raise Unavailable("the device time of each iteration is not known.")
     called = unit(steady)
     for row in rows:
-        if not row.has_work:
+        if not row.has_work or not np.median(row.work):
             continue
         by_work = replace(row, ends=row.starts + row.work.astype(np.int64))
         far, _ = spikes(by_work, LEAST_Z, LEAST_EXCESS)
