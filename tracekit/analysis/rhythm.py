@@ -441,8 +441,8 @@ class Modes:
 
     @property
     def excess(self) -> float:
-        """How much longer a slow step takes, as a share of a fast one."""
-        return self.slow_time / self.fast_time - 1
+        """How much longer a slow step takes, as a share of a fast one; inf if that takes none."""
+        return self.slow_time / self.fast_time - 1 if self.fast_time else float("inf")
 
 
 def modes(times: Times) -> Modes:
