@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.idle.gaps import Gaps, gaps_of_waits
 from tracekit.analysis.idle.levers import Habits
 from tracekit.analysis.idle.pieces import Party
-from tracekit.analysis.idle.samples import host_words, other_thread, sampled
+from tracekit.analysis.idle.samples import host_words, other_thread
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
 from tracekit.analysis.iterations import Loop, unit
@@ -106,7 +106,6 @@ def habits_of(
         lost=None if residency is None else residency.lost,
         outgrown=None if room is None else room.outgrown,
         other_stream=other_thread(gaps, cpu_profile, submissions),
-        sampled=sampled(meanwhile),
         meanwhile=host_words(meanwhile),
     )
 

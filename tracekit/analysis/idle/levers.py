@@ -23,7 +23,7 @@ class Habits:
     work that a few in flight do not hide them (`small_work`). Memory that is wired in it may be
     `lost` (see `Wired.lost`), as the target may have `outgrown` what can be held (see
     `Room.outgrown`). Another thread may work while committed work waits (`other_stream`). What the
-    host does `meanwhile` is a sentence, if it was `sampled`.
+    host does `meanwhile` is a sentence, where samples tell.
     """
 
     waits: float | None = None
@@ -33,7 +33,6 @@ class Habits:
     lost: bool | None = None
     outgrown: bool | None = None
     other_stream: bool = False
-    sampled: bool = False
     meanwhile: str = ""
 
 

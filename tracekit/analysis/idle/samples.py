@@ -49,13 +49,6 @@ def _within(samples: pd.DataFrame, when: IntervalSet) -> pd.DataFrame:
     return own[when.contains(own["time"].to_numpy(dtype=np.int64))]
 
 
-def sampled(meanwhile: pd.DataFrame | None) -> bool:
-    """Tell whether samples say what the host did, by functions with names."""
-    if meanwhile is None or meanwhile.empty:
-        return False
-    return int(meanwhile.loc[meanwhile["function"] != "", "samples"].sum()) >= FEWEST
-
-
 def host_words(meanwhile: pd.DataFrame | None) -> str:
     """Say, with a blank before it, what the busiest thread ran; nothing by too few samples."""
     if meanwhile is None or meanwhile.empty or meanwhile["samples"].sum() < FEWEST:
