@@ -147,7 +147,7 @@ CASES = {
         concatenating_by_blits,
         "blit-copies",
         ("Blit", "60.6 %", "40", "1.15 ms", "preallocated", "compute kernel"),
-        facts={"share": 0.605, "each": 40, "length": 1.153 * MS},
+        facts={"device_share": 0.605, "each": 40, "length": 1.153 * MS},
     ),
     "two models in one queue": Case(
         two_models,

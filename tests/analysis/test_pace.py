@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from analysed import given, table
+from chance import drawn
 from stock import Stock
 from tracekit.analysis.pace import _falls, count_presents
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from analysed import given
+from chance import drawn
 from stock import Stock
 from tracekit.analysis.openings import find_openings, number_requests, opens_alike
 from tracekit.analysis.rounds import GroupRow, find_round

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip
+from tracekit.analysis.intervals import IntervalSet, Times, Window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import steady_iterations
-from tracekit.analysis.machine import below_best
+from tracekit.analysis.machine import MORE_DISTURBED, disturbed_share, share_below_best
 from tracekit.analysis.rhythm import find_border
 from tracekit.analysis.scope import Device, Targets, of_a_server, require_alike
 from tracekit.analysis.trends import Numbers, TrendLine, fit_trend
@@ -31,7 +31,6 @@ _CLEAR = 6.0  # robust deviations from neighbour to neighbour, of a rise that is
 _SIGMA = 1.4826  # of a normal distribution, in medians of absolute deviations
 _MEMORY_SHARE, _MEMORY = 0.05, 32 << 20  # of the first level, and bytes: what counts as a rise
 _SAME = 0.02  # by which numbers of pieces may differ, as a share
-_MORE = 0.05  # of the time, at a lower clock or with others on the GPU, to explain longer times
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ def growth_of(
         larger=larger,
         pieces=(pieces[0], pieces[-1]),
         disturbed=_disturbed(gpu, gpu_performance_states, window),
-        clock_known=_share_below(gpu_performance_states, window) is not None,
+        clock_known=share_below_best(gpu_performance_states, window) is not None,
         window=window,
     )
 
@@ -246,16 +245,5 @@ def _disturbed(gpu: Device, states: pd.DataFrame | None, window: Window) -> bool
     quarter = window.length // 4
     first = Window(window.start, window.start + quarter)
     last = Window(window.end - quarter, window.end)
-    shares: list[float] = []
-    for side in (first, last):
-        others = busy(*clip(*bounds(gpu.others), side.start, side.end)) / max(1, side.length)
-        shares.append(max(others, _share_below(states, side) or 0.0))
-    return shares[1] > shares[0] + _MORE
-
-
-def _share_below(states: pd.DataFrame | None, window: Window) -> float | None:
-    """Return the share of a window at a clock below the best; None where it is not known."""
-    try:
-        return below_best(states, window).share
-    except Unavailable:
-        return None
+    early, late = (disturbed_share(gpu.others, states, side) for side in (first, last))
+    return late > early + MORE_DISTURBED

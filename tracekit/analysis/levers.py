@@ -13,7 +13,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tracekit.analysis.program import ProgramKind
+
+class ProgramKind(StrEnum):
+    """A kind of program; its value is the key of `levers.toml`.
+
+    COMPUTE computes and shows nothing, and which library it uses is not known. UNKNOWN is not
+    known at all.
+    """
+
+    MLX = "mlx"
+    PYTORCH = "pytorch"
+    GGML = "ggml"
+    COREML = "coreml"
+    COMPUTE = "compute"
+    GRAPHICS = "graphics"
+    UNKNOWN = "unknown"
 
 
 class Mechanism(StrEnum):
@@ -102,6 +116,7 @@ class Mechanism(StrEnum):
     CAPTURE_EMPTY = "capture-empty"
     CAPTURE_TRUNCATED = "capture-truncated"
     EXPORT_DAMAGED = "export-damaged"
+    IMPOSSIBLE_ROWS = "impossible-rows"
     SCHEMA_DRIFT = "schema-drift"
 
 
@@ -211,3 +226,8 @@ def lever_of(mechanism: Mechanism | str, kind: ProgramKind = ProgramKind.UNKNOWN
 def advice(mechanism: Mechanism | str, kind: ProgramKind = ProgramKind.UNKNOWN) -> str:
     """Return what to do about the mechanism, in at most 45 words."""
     return lever_of(mechanism, kind).words
+
+
+def title_of(mechanism: str) -> str:
+    """Return what a mechanism is called in a headline; "" where there is none of that name."""
+    return lever_of(mechanism).title if mechanism in set(Mechanism) else ""

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, spans
-from tracekit.base import size
 from tracekit.machine import Chip, chip
 from tracekit.workload import REFERENCE
 
@@ -20,23 +19,6 @@ Machine = Mapping[str, Any]
 `system`, `chip`, `gpu_cores`, `memory` (bytes); `wired_limit`, `swap`, `compressed` (bytes),
 `paged_out` (bytes, meanwhile), `low_power`, `mains` (1 or 0).
 """
-
-
-def memory_words(machine: Machine) -> str:
-    """Say, with a blank before it, how the machine's memory stood, as far as that is known."""
-    said = [
-        words.format(size(int(machine[name])))
-        for name, words in (
-            ("memory", "the machine has {}"),
-            ("wired_limit", "its wired limit is {}"),
-            ("swap", "swap holds {}"),
-            ("compressed", "the compressor holds {}"),
-            ("paged_out", "{} were written out meanwhile"),
-        )
-        if machine.get(name)
-    ]
-    listed = ", ".join(said)
-    return f" {listed[:1].upper()}{listed[1:]}." if said else ""
 
 
 def chip_of(machine: Machine) -> Chip:
@@ -193,3 +175,21 @@ def clock(gauges: pd.DataFrame | None, window: Window, active: float) -> Clock:
     hertz = inside["value"].to_numpy(dtype=np.float64)
     times = inside["time"].to_numpy(dtype=np.int64)
     return Clock(times, hertz, float(awake["value"].astype(float).max()))
+
+
+MORE_DISTURBED = 0.05
+"""The share of the time by which disturbance has to grow, to explain that work takes longer."""
+
+
+def share_below_best(states: pd.DataFrame | None, window: Window) -> float | None:
+    """Return the share of a window at a clock below the best; None where that is not known."""
+    try:
+        return below_best(states, window).share
+    except Unavailable:
+        return None
+
+
+def disturbed_share(others: pd.DataFrame, states: pd.DataFrame | None, window: Window) -> float:
+    """Return the share of a window at a lower clock, or with others on the GPU: the greater."""
+    shared = busy(*clip(*spans(others), window.start, window.end)) / max(1, window.length)
+    return max(shared, share_below_best(states, window) or 0.0)

@@ -120,7 +120,7 @@ def lowest(level: Levels, start: int, end: int) -> int:
 
 
 _FULL = 0.9  # of what can be held, from which memory is short
-_WIRABLE = 0.75  # of a machine's memory that macOS lets a GPU wire by itself, at most
+_MUCH_OF_MACHINE = 0.5  # below which memory is not short, where no limit is known
 _GROWN = 0.25  # of the highest level
 _WRITTEN_OUT = 0.05  # of the highest level
 _MUCH = 1 << 30  # bytes
@@ -149,13 +149,6 @@ class Room:
         return 0 if self.first is None or self.most is None else self.most - self.first
 
     @property
-    def holds(self) -> int | None:
-        """Bytes that the machine can keep wired for the GPU, as far as that is known."""
-        if self.limit is None and self.machine is not None:
-            return round(_WIRABLE * self.machine)
-        return self.limit
-
-    @property
     def outgrown(self) -> bool | None:
         """Whether it is caches, and what earlier work left, that push out what an iteration needs.
 
@@ -166,14 +159,19 @@ class Room:
         """
         if self.most is None:
             return True if self.swapped >= _MUCH else None
-        short = self.holds is None or self.most >= _FULL * self.holds
-        if short and self.grown >= _GROWN * self.most:
-            return True
         if self.machine is not None and self.most >= _FULL * self.machine:
             return True
         if self.swapped >= _WRITTEN_OUT * self.most:
             return True
-        return None if short else False
+        if not self._may_be_short(self.most):
+            return False
+        return True if self.grown >= _GROWN * self.most else None
+
+    def _may_be_short(self, level: int) -> bool:
+        """Tell whether memory may be short at a level: near the limit, or if that is not known."""
+        if self.limit is not None:
+            return level >= _FULL * self.limit
+        return self.machine is None or level >= _MUCH_OF_MACHINE * self.machine
 
 
 def room_of(

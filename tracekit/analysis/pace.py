@@ -1,5 +1,7 @@
 """Whether something outside paces a loop: a display, a sound device, a timer."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
@@ -52,29 +54,55 @@ def find_pace(starts: Times, timeline: pd.DataFrame, asked: IntervalSet, *, show
     """
     if len(starts) <= FEWEST or (np.diff(starts) <= 0).any():
         return ""
-    at = timeline["started"].to_numpy(dtype=np.int64)
+    bounds = np.searchsorted(timeline["started"].to_numpy(dtype=np.int64), starts)
+    reported = np.minimum(reported_ends(timeline, starts[:-1], starts[1:]), starts[1:])
+    beats = _usual_beats(timeline, starts, bounds, reported)
+    seen = asked.within(reported, starts[1:]).sum()
+    if seen > _MOSTLY * (starts[1:] - reported).sum() or not beats.is_free:
+        return ""
+    regular = _is_regular(np.diff(bounds)) and _keeps_a_grid(starts, beats.usual)
+    if not regular or not _commits_at_once(timeline, bounds) or not beats.is_even:
+        return ""
+    return f"by a {'display' if shows else 'clock'}, every {duration(beats.usual)}"
+
+
+@dataclass(frozen=True, eq=False)
+class _PacedBeats:
+    """The periods of a loop that are near the `usual` one, with their work and rest; ns."""
+
+    usual: float
+    periods: Times
+    work: Times
+    rest: Times
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a part of each period is left over."""
+        enough = self.periods.size >= FEWEST
+        return enough and float(np.median(self.rest)) >= _FREE * self.usual
+
+    @property
+    def is_even(self) -> bool:
+        """Whether the periods are a display's or a timer's, and nothing of the work's length."""
+        known = _has_a_displays_rate(self.usual)
+        if not known and not _has_a_timers_rate(self.usual):
+            return False
+        if float(self.periods.std()) > _EVEN * self.usual:
+            return False
+        alike = float(self.work.std()) <= _ALIKE * self.usual
+        return _falls(self.work, self.rest) or (known and alike)
+
+
+def _usual_beats(
+    timeline: pd.DataFrame, starts: Times, bounds: Times, reported: Times
+) -> _PacedBeats:
     sums = np.concatenate(([0], np.cumsum(timeline["busy"].to_numpy(dtype=np.int64))))
-    bounds = np.searchsorted(at, starts)
     work = np.diff(sums[bounds])
     periods = np.diff(starts)
-    reported = np.minimum(reported_ends(timeline, starts[:-1], starts[1:]), starts[1:])
-    rest = starts[1:] - reported
     usual = float(np.median(periods))
     away = np.abs(periods - usual)
     near = away <= _OUTSIDE * max(float(np.median(away)), _EVEN * usual)
-    seen = asked.within(reported, starts[1:]).sum()
-    work, rest, periods = (each[near] for each in (work, rest, periods))
-    free = periods.size >= FEWEST and float(np.median(rest)) >= _FREE * usual
-    regular = _is_regular(np.diff(bounds)) and _keeps_a_grid(starts, usual)
-    regular = regular and _commits_at_once(timeline, bounds)
-    if not (regular and free) or seen > _MOSTLY * (starts[1:] - reported).sum():
-        return ""
-    known = _has_a_displays_rate(usual)
-    even = float(periods.std()) <= _EVEN * usual and (known or _has_a_timers_rate(usual))
-    told = _falls(work, rest) or (known and float(work.std()) <= _ALIKE * usual)
-    if not (even and told):
-        return ""
-    return f"by a {'display' if shows else 'clock'}, every {duration(usual)}"
+    return _PacedBeats(usual, periods[near], work[near], (starts[1:] - reported)[near])
 
 
 def _is_regular(counts: Times) -> bool:

@@ -23,7 +23,6 @@ ml-explore/mlx (mlx/backend/metal), ggml-org/llama.cpp (ggml/src/ggml-metal), py
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -31,25 +30,10 @@ from pathlib import PurePosixPath
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.levers import ProgramKind
 from tracekit.analysis.scope import Device, Targets
 from tracekit.analysis.work_names import unnamed
 from tracekit.base import Provenance, percent
-
-
-class ProgramKind(StrEnum):
-    """A kind of program; its value is the key of `levers.toml`.
-
-    COMPUTE computes and shows nothing, and which library it uses is not known. UNKNOWN is not
-    known at all.
-    """
-
-    MLX = "mlx"
-    PYTORCH = "pytorch"
-    GGML = "ggml"
-    COREML = "coreml"
-    COMPUTE = "compute"
-    GRAPHICS = "graphics"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -329,23 +313,25 @@ def _by_words(
 ) -> dict[ProgramKind, Sign]:
     """Look at names, paths and arguments; only the word that tells is repeated."""
     pids = {target.pid for target in targets}
-    own = None if launches is None else launches[launches["pid"].isin(pids)]
-    paths = [] if own is None else [PurePosixPath(path).name for path in own["path"].dropna()]
     names = [target.name for target in targets if target.name]
     lines = [provenance.command]
-    lines += [] if own is None else [tuple(line.split()) for line in own["arguments"].dropna()]
-    signs: dict[ProgramKind, Sign] = {}
-    for program, pattern in PROCESSES.items():
-        word = _match(pattern, [*names, *paths])
-        if word:
-            signs[program] = Sign(word, "name of the process")
-    wrapped = any(_WRAPPERS.search(name) for name in [*names, *paths])
-    words = [word for line in lines for word in _run_by(line)] if wrapped else []
-    for program, pattern in _ARGUMENTS.items():
-        word = _match(pattern, words)
-        if word:
-            signs.setdefault(program, Sign(word, "arguments of the process"))
+    if launches is not None:
+        own = launches[launches["pid"].isin(pids)]
+        names += [PurePosixPath(path).name for path in own["path"].dropna()]
+        lines += [tuple(line.split()) for line in own["arguments"].dropna()]
+    signs = _look_for(PROCESSES, names, "name of the process")
+    if any(map(_WRAPPERS.search, names)):
+        words = [word for line in lines for word in _run_by(line)]
+        signs = _look_for(_ARGUMENTS, words, "arguments of the process") | signs
     return signs
+
+
+def _look_for(
+    patterns: Mapping[ProgramKind, re.Pattern[str]], words: Sequence[str], place: str
+) -> dict[ProgramKind, Sign]:
+    """Return a sign for each kind of which a word tells."""
+    matches = {kind: _match(pattern, words) for kind, pattern in patterns.items()}
+    return {kind: Sign(word, place) for kind, word in matches.items() if word}
 
 
 def _run_by(line: Sequence[str]) -> list[str]:
@@ -362,8 +348,7 @@ def _by_loads(library_loads: pd.DataFrame | None) -> dict[ProgramKind, Sign]:
         return {}
     own = library_loads.loc[library_loads["target"].astype(bool), "path"].dropna().unique()
     names = [PurePosixPath(str(path)).name for path in own]
-    found = {program: _match(pattern, names) for program, pattern in LIBRARIES.items()}
-    return {program: Sign(word, "loaded libraries") for program, word in found.items() if word}
+    return _look_for(LIBRARIES, names, "loaded libraries")
 
 
 def _channels(device: Device | None) -> dict[str, int]:

@@ -35,12 +35,16 @@ def merge_parts(findings: Sequence[Finding]) -> list[Finding]:
         return list(findings)
     parts = [each for each in findings if each.within == _WHOLE]
     same = [part for part in parts if part.lever == whole.lever]
-    same += [part for part in parts if part.lever in _VAGUE and part not in same]
+    same += [part for part in parts if _says_no_more(part) and part not in same]
     same += [each for each in findings if each.lever in _FOLLOW_IDLE_TIME]
     if lost(whole, "idle_by_lever") >= _ALL * lost(whole, "idle"):
         same += [part for part in parts if part not in same]
     kept = [each for each in findings if each is not whole and each not in same]
     return [_merge(whole, same), *kept]
+
+
+def _says_no_more(part: Finding) -> bool:
+    return part.lever in _VAGUE and part.severity is Severity.WARNING
 
 
 def lost(finding: Finding, name: str) -> float:
@@ -55,7 +59,10 @@ def _merge(whole: Finding, parts: Sequence[Finding]) -> Finding:
     first = next((part for part in parts if part.lever == whole.lever), None)
     if first is None:
         return replace(whole, effects=effects)
-    known = {fact.name for fact in whole.facts}
+    # What is won is what the lever wins that is advised.
+    won = {"saving_least", "saving_most"}
+    own = tuple(fact for fact in whole.facts if fact.name not in won)
+    known = {fact.name for fact in own}
     facts = tuple(fact for fact in first.facts if fact.name not in known)
     # The frame says already which tables are missing.
     reason = put_into_words(_with_fact(first, Fact("lacking", ""))).message
@@ -65,7 +72,7 @@ def _merge(whole: Finding, parts: Sequence[Finding]) -> Finding:
     return replace(
         whole,
         message=put_into_words(explained).message,
-        facts=(*whole.facts, *facts),
+        facts=(*own, *facts),
         saving=first.saving,
         effects=effects,
     )

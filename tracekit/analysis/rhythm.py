@@ -1,6 +1,7 @@
 """The rhythm of the workload's steps: how even it is, which steps stand out, and why."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from tracekit.analysis.intervals import gaps as gaps_between
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import quiet_limit
 from tracekit.analysis.levers import Mechanism
+from tracekit.analysis.rule import Fact
 from tracekit.analysis.scope import of_a_server, reference_work, steady_steps
 from tracekit.analysis.upkeep import wirings
 from tracekit.workload import COMPILE, IDLE, REFERENCE
@@ -255,23 +257,10 @@ def happenings(
     than a span of the workload, and that more than an idle device. Idle time has the causes of the
     table `gaps`, and of other processes only work on the target's channels counts, as there.
     """
-    found: list[tuple[str, tuple[Times, Times]]] = []
-    compiled = [] if compiler_activity is None else [compiler_activity[compiler_activity["target"]]]
-    did = None
-    if spans is not None:
-        compiled.append(spans[spans["name"] == COMPILE])
-        did = spans[~spans["name"].isin([COMPILE, IDLE, REFERENCE])]
-    if compiled:
-        every = pd.concat(part[["start", "duration"]] for part in compiled)
-        found.append((COMPILED, _joined(every)))
-    if gpu_intervals is not None:
-        others = gpu_intervals[~gpu_intervals["target"]]
-        if "channel" in gpu_intervals:
-            channels = gpu_intervals.loc[gpu_intervals["target"], "channel"].unique()
-            others = others[others["channel"].isin(channels)]
-        found.append((BESIDE, _joined(others)))
+    found = [*_of_the_host(compiler_activity, spans), *_of_others(gpu_intervals)]
     if driver_events is not None:
         found.append((_WIRED, _joined(wirings(driver_events))))
+    did = None if spans is None else spans[~spans["name"].isin([COMPILE, IDLE, REFERENCE])]
     for frame, column, words in (
         (thermal_states, "state", f"{_THERMAL} {{}}"),
         (gpu_performance_states, "state", f"{_CLOCKED} {{}}"),
@@ -281,20 +270,56 @@ def happenings(
             groups = frame.groupby(column, sort=True)
             found += [(words.format(value), _joined(rows)) for value, rows in groups]
     found += _idle_by_cause(gaps)
-    own = None
     if gpu_intervals is not None and _divided(gpu_intervals, handover):
-        own = _joined(gpu_intervals.loc[gpu_intervals["target"], ["start", "duration"]])
-    if own is not None and own[0].size:
-        idle = gaps_between(*own, int(own[0][0]), int(own[1][-1]))
-        found += [(WITHOUT_WORK, idle), (LONGER_WORK, own)]
-    counts = [starts.size for _, (starts, _) in found]
-    rank = np.repeat(np.arange(len(found)), counts)
-    names = dict.fromkeys(what for what, _ in found)
-    codes = np.array([list(names).index(what) for what, _ in found], np.int64)
+        found += _of_the_target(gpu_intervals)
+    return _as_table(found)
+
+
+_Happening = tuple[str, tuple[Times, Times]]
+
+
+def _of_the_host(
+    compiler_activity: pd.DataFrame | None, spans: pd.DataFrame | None
+) -> list[_Happening]:
+    """Return when pipelines were compiled, by the trace and by the workload's word."""
+    compiled = [] if compiler_activity is None else [compiler_activity[compiler_activity["target"]]]
+    if spans is not None:
+        compiled.append(spans[spans["name"] == COMPILE])
+    if not compiled:
+        return []
+    every = pd.concat(part[["start", "duration"]] for part in compiled)
+    return [(COMPILED, _joined(every))]
+
+
+def _of_others(gpu_intervals: pd.DataFrame | None) -> list[_Happening]:
+    """Return when other processes used the target's channels."""
+    if gpu_intervals is None:
+        return []
+    others = gpu_intervals[~gpu_intervals["target"]]
+    if "channel" in gpu_intervals:
+        channels = gpu_intervals.loc[gpu_intervals["target"], "channel"].unique()
+        others = others[others["channel"].isin(channels)]
+    return [(BESIDE, _joined(others))]
+
+
+def _of_the_target(gpu_intervals: pd.DataFrame) -> list[_Happening]:
+    """Return when the device had no work of the target, and when it had."""
+    own = _joined(gpu_intervals.loc[gpu_intervals["target"], ["start", "duration"]])
+    if not own[0].size:
+        return []
+    idle = gaps_between(*own, int(own[0][0]), int(own[1][-1]))
+    return [(WITHOUT_WORK, idle), (LONGER_WORK, own)]
+
+
+def _as_table(found: Sequence[_Happening]) -> pd.DataFrame:
+    """Return happenings as a table, ranked in their order."""
+    names = list(dict.fromkeys(what for what, _ in found))
+    codes = np.array([names.index(what) for what, _ in found], np.int64)
+    rank = np.repeat(np.arange(len(found)), [times[0].size for _, times in found])
     none = [np.empty(0, np.int64)]
-    starts = np.concatenate([*none, *(starts for _, (starts, _) in found)])
-    ends = np.concatenate([*none, *(ends for _, (_, ends) in found)])
-    what = pd.Categorical.from_codes(codes[rank], pd.Index(list(names), dtype="object"))
+    starts = np.concatenate([*none, *(times[0] for _, times in found)])
+    ends = np.concatenate([*none, *(times[1] for _, times in found)])
+    what = pd.Categorical.from_codes(codes[rank], pd.Index(names, dtype="object"))
     return pd.DataFrame({"start": starts, "duration": ends - starts, "what": what, "rank": rank})
 
 
@@ -417,6 +442,12 @@ def beside_others(beats: Beats, far: NDArray[np.bool_], others: pd.DataFrame) ->
     return far & (beyond >= _MOST * longer)
 
 
+def facts_of_spread(values: Times | NDArray[np.float64]) -> tuple[Fact, ...]:
+    """Return the fifth, the fiftieth and the ninety-fifth percentile of times, in ns."""
+    low, middle, high = np.percentile(values, (5, 50, 95)).tolist()
+    return Fact("low", low, "ns"), Fact("middle", middle, "ns"), Fact("high", high, "ns")
+
+
 _ENDS = (0.05, 0.95)  # quantiles: what lies beyond must not pull the modes apart on its own
 
 
@@ -432,6 +463,17 @@ class Modes:
     slow_time: float
     changes: int
     separation: float
+
+    def are_two_kinds(
+        self, *, excess: float, share: float, separation: float, changes: int
+    ) -> bool:
+        """Tell whether these are two speeds: far and clearly apart, neither rare, in turns."""
+        return (
+            self.excess >= excess
+            and self.minority >= share
+            and self.separation >= separation
+            and self.changes >= changes
+        )
 
     @property
     def minority(self) -> float:

@@ -6,7 +6,7 @@ four heads, which pages and the reference show as they stand:
     What it looks for / Why it matters / What to do / When it abstains
 
 Where the docstring has no head "What to do", the neutral words of the levers that its module
-names are what it says, or the module's text `_ADVICE`.
+names are what it says.
 Parameters without a default are tables of the recording and what `given` makes of them, by name;
 keywords with a default are thresholds that a user may set. A rule that cannot know raises
 `Unavailable` with the reason. Some parameters are tables that a rule does not read itself: it
@@ -15,15 +15,16 @@ abstains where rows of them are missing, as what was made of them would not be r
 
 import ast
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracekit.analysis.levers import Mechanism
+from tracekit.analysis.levers import advice as advice_on
 from tracekit.tables import Severity
 
 if TYPE_CHECKING:
@@ -87,6 +88,12 @@ class Finding:
     lever: str = ""
     effects: tuple[str, ...] = ()
 
+    def as_effects(self) -> "Iterator[Finding]":
+        """Yield a finding for each of the effects, for whoever counts what each rule found."""
+        for rule in self.effects:
+            words = f"It is an effect of {self.rule}, which says why."
+            yield Finding(rule, self.severity, words, "", within=self.rule)
+
     def fact(self, name: str) -> float | int | str | bool | None:
         """Return the value of a fact; raises KeyError where the finding does not have it."""
         for each in self.facts:
@@ -96,14 +103,12 @@ class Finding:
 
 
 def finding(
-    message: str = "",
-    advice: str = "",
-    evidence: tuple[Evidence, ...] = (),
     *,
-    wording: str = "",
+    wording: str,
+    lever: str,
     facts: tuple[Fact, ...] = (),
+    evidence: tuple[Evidence, ...] = (),
     cause: str = "",
-    lever: str = "",
     severity: Severity = Severity.WARNING,
     saving: int | None = None,
     within: str = "",
@@ -115,8 +120,8 @@ def finding(
     return Finding(
         "",
         severity,
-        message,
-        advice,
+        "",
+        "",
         evidence,
         saving,
         within=within,
@@ -192,32 +197,23 @@ class Rule:
     def _source(self) -> tuple[str, str]:
         """The docstring of the function, and what to do by the levers that the module names."""
         file = Path(__file__).parent / "rules" / f"{self._function}.py"
-        docstring, advice = "", ""
+        docstring = ""
         module = ast.parse(file.read_bytes())
         for node in module.body:
             if isinstance(node, ast.FunctionDef) and node.name == self._function:
                 docstring = ast.get_docstring(node) or ""
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_ADVICE":
-                advice = str(ast.literal_eval(node.value))
-        return docstring, advice or " ".join(_neutral_advice()[name] for name in _levers(module))
+        return docstring, " ".join(advice_on(name) for name in _levers(module))
 
 
 def _levers(module: ast.Module) -> dict[str, None]:
-    """Return the levers that a module names as literals, each once, in their order."""
+    """Return the levers that a module names, each once, in their order."""
     chosen = (
         node.value
         for node in ast.walk(module)
         if isinstance(node, ast.keyword) and node.arg == "lever"
     )
     texts = (text for value in chosen for text in ast.walk(value) if isinstance(text, ast.Constant))
-    return dict.fromkeys(str(text.value) for text in texts if text.value in _neutral_advice())
-
-
-@cache
-def _neutral_advice() -> dict[str, str]:
-    """Return the words of each lever that hold for every program; `levers` would load pandas."""
-    table = tomllib.loads(Path(__file__).with_name("levers.toml").read_text("utf-8"))
-    return {name: rows["neutral"]["words"] for name, rows in table.items() if "neutral" in rows}
+    return dict.fromkeys(str(text.value) for text in texts if text.value in set(Mechanism))
 
 
 Settings = dict[str, dict[str, Any]]

@@ -1,9 +1,9 @@
 """The sentence of a finding: a template over its facts, the only place where facts become words.
 
-The templates are the files of `templates/findings`, in jinja2; those in `shared` follow the
-sentence of any finding that has the fact of their name. A fact stands in them by its name and is
-written by its unit; `if` asks whether it is neither zero, nor empty, nor unknown. Line breaks and
-indents of a template count as one blank. The advice is that of the finding's lever.
+The templates are the files of `templates/findings`, in jinja2; those in `shared` are of all
+findings. A fact stands in them by its name and is written by its unit; `if` asks whether it is
+neither zero, nor empty, nor unknown. Line breaks and indents of a template count as one blank. The
+advice is that of the finding's lever.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tracekit.analysis.levers import advice, lever_of
-from tracekit.analysis.program import ProgramKind
+from tracekit.analysis.levers import ProgramKind, advice, title_of
 from tracekit.analysis.rule import Fact, Finding
 from tracekit.base import count, quantity, shipped
 
@@ -94,22 +93,26 @@ def put_advice(finding: Finding, kind: ProgramKind) -> Finding:
     return replace(finding, advice=advice(finding.lever, kind)) if finding.lever else finding
 
 
-_SHARES = ("idle_share", "lost_share", "share")
+_SHARES = {
+    "idle_share": "idle for {share} of {window}",
+    "lost_share": "{share} of {window}",
+    "device_share": "{share} of the device's time",
+}
+"""What a headline says of a share, by the name of the fact, which tells of what it is a share."""
 
 
 def headline(finding: Finding) -> str:
-    """Return the finding in one line: its cause, and its share of the window where it has one.
+    """Return the finding in one line: its cause, and its share where it is one of time.
 
-    A finding without a lever is its own sentence.
+    A finding without a lever is its own sentence, and so is one whose lever is of another version
+    of tracekit.
     """
-    if not finding.lever:
+    title = title_of(finding.lever)
+    if not title:
         return finding.message
-    facts = {fact.name: fact for fact in finding.facts}
-    named = [facts[name] for name in _SHARES if name in facts and facts[name].value is not None]
-    shown = {
-        "title": ShownFact(Fact("title", lever_of(finding.lever).title)),
-        "share": ShownFact(named[0] if named else Fact("share", None, "ratio")),
-        "window": ShownFact(facts.get("window", Fact("window", ""))),
-        "is_idle": ShownFact(Fact("is_idle", "idle_share" in facts)),
-    }
-    return _rendered("shared/headline", shown)
+    shown = {fact.name: ShownFact(fact) for fact in finding.facts}
+    for name, words in _SHARES.items():
+        if name in shown and ("{window}" not in words or "window" in shown):
+            share = words.format(share=shown[name], window=shown.get("window", ""))
+            return f"{title}: {share}."
+    return f"{title}."

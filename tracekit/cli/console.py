@@ -260,7 +260,8 @@ def _show_findings(result: "analysis.Result") -> None:
         show_text(analysis.silence(result))
     for finding in result.findings:
         head = (f"{finding.severity}", _STYLES[finding.severity])
-        show_text(head, "  ", (finding.rule, "bold"))
+        also = f" (with {', '.join(finding.effects)})" if finding.effects else ""
+        show_text(head, "  ", (finding.rule, "bold"), also)
         show_text(f"  {finding.message}{analysis.worth(finding)}")
         if finding.advice:
             show_text(f"  → {finding.advice}", style="dim")

@@ -23,6 +23,7 @@ from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change, Pace, Verdict, judged, pace_of
 from tracekit.pipeline import redaction_of
 from tracekit.run import Run
+from tracekit.workload import WALL_TIME
 
 
 def overall(deciding: Sequence[Change], held: Sequence[Condition]) -> tuple[Verdict, str]:
@@ -66,8 +67,6 @@ _SPEED = (
     ("step_rate", "step_p50"),
     ("step_p50",),
 )
-WALL_TIME = "wall_time"
-"""How long a program took, as recordings and `ab` call it."""
 _OF_THE_DEVICE = ("gpu_idle_ratio", "start_latency_p50")
 _SIZES = {"bytes", "ratio", "count", ""}
 

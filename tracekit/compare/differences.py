@@ -108,12 +108,20 @@ def differences(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Diff
     for name in dict.fromkeys(name for side in sides for facts in side for name in facts):
         old, new = ([facts.get(name, NOT_STATED) for facts in side] for side in sides)
         if len({*old, *new}) > 1:
-            void = name in _VOID and NOT_STATED not in {*old, *new}
-            void = void and not (name in _OF_A_PROGRAM and _measure_the_same(before, after))
-            weight = Weight.VOID if void else Weight.MARKED
+            weight = _weigh(name, {*old, *new}, before, after)
             before_words, after_words = (", ".join(dict.fromkeys(side)) for side in (old, new))
             found.append(Difference(name, before_words, after_words, weight))
     return tuple(sorted(found, key=lambda difference: difference.weight is not Weight.VOID))
+
+
+def _weigh(
+    name: str, values: set[str], before: Sequence[Sample], after: Sequence[Sample]
+) -> Weight:
+    """Return whether a difference of both sides voids their comparison."""
+    if name not in _VOID or NOT_STATED in values:
+        return Weight.MARKED
+    of_builds = name in _OF_A_PROGRAM and _measure_the_same(before, after)
+    return Weight.MARKED if of_builds else Weight.VOID
 
 
 # What differs between two builds of one program, such as ./main-old and ./main-new.
@@ -310,7 +318,8 @@ def _finding_change(rule: str, before: Sequence[Sample], after: Sequence[Sample]
 def _findings(rule: str, samples: Sequence[Sample]) -> Iterator[Finding]:
     """Yield the worst finding of the rule in each run that has one."""
     for sample in samples:
-        own = [finding for finding in sample.result.findings if finding.rule == rule]
+        findings = sample.result.findings
+        own = [finding for finding in findings if rule in {finding.rule, *finding.effects}]
         if own:
             yield min(own, key=lambda finding: (_RANKS[finding.severity], -(finding.saving or 0)))
 

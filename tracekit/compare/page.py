@@ -8,11 +8,12 @@ from typing import Literal
 
 from tracekit.analysis import METRICS, Better, Given
 from tracekit.base import count, duration, percent, quantity
-from tracekit.compare.compare import WALL_TIME, Comparison
+from tracekit.compare.compare import Comparison
 from tracekit.compare.differences import Became, FindingChange, KernelChange
 from tracekit.compare.samples import Order, Sample
 from tracekit.compare.verdicts import Change, Shown, Verdict
 from tracekit.report import Timeline, Track, document, drawn, environment_of, timeline
+from tracekit.workload import WALL_TIME
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 MOST_KERNELS = 20

@@ -56,9 +56,13 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
 
 
 def _findings(run: Path) -> dict[str, Finding]:
+    """Return the first finding of each rule; a rule found as an effect of another counts too."""
+    findings = load(Recording(run).result_file).findings
     found: dict[str, Finding] = {}
-    for finding in load(Recording(run).result_file).findings:
+    for finding in findings:
         found.setdefault(finding.rule, finding)
+    for effect in (effect for finding in findings for effect in finding.as_effects()):
+        found.setdefault(effect.rule, effect)
     return found
 
 

@@ -32,9 +32,8 @@ from tracekit.machine import State, StateLimits, Watch, contaminated
 from tracekit.nightly.ab import Effort, half_width
 from tracekit.nightly.session.program import Program, last_words, start
 from tracekit.record import Pattern, Progress, Supervisor, quiet, read_texts
-from tracekit.workload import Measured
+from tracekit.workload import WALL_TIME, Measured
 
-WALL_TIME = "wall_time"
 Argv = tuple[str, ...]
 _LONGEST = 3600.0  # seconds of one run
 _SECOND = 1e9

@@ -61,6 +61,7 @@ from .workload import IDLE as IDLE
 from .workload import OWN_REFERENCE as OWN_REFERENCE
 from .workload import READBACK as READBACK
 from .workload import REFERENCE as REFERENCE
+from .workload import WALL_TIME as WALL_TIME
 from .workload import Gauge as Gauge
 from .workload import Measured as Measured
 from .workload import Request as Request

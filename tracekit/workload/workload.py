@@ -32,6 +32,8 @@ COMPILE = "compile"
 """Name of a span in which a pipeline was made."""
 READBACK = "readback"
 """Name of a span in which results were read back: the host waited for them and used them."""
+WALL_TIME = "wall_time"
+"""The result that says how long a program took, from its start to its exit."""
 REFERENCE = "reference"
 """Name of a gauge, in ns: how long fixed work took just then, which shows the machine's pace.
 

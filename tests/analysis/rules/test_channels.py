@@ -60,7 +60,7 @@ def test_only_copies_that_nothing_runs_beside_count(
     blit: int, beside: int, share: float | None
 ) -> None:
     findings = found(steps_with(blit, beside=beside))
-    assert [one.fact("share") for one in findings] == ([] if share is None else [share])
+    assert [one.fact("device_share") for one in findings] == ([] if share is None else [share])
 
 
 def test_copies_are_told_by_number_length_and_bandwidth() -> None:

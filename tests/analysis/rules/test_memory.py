@@ -16,6 +16,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.upkeep import Levels, Trend, trend
+from tracekit.analysis.wording import sentence_of
 from tracekit.base.recording import Provenance
 
 MIB = 1 << 20
@@ -73,11 +74,11 @@ def test_a_cache_that_grows_as_it_says_is_passed_and_resident_memory_serves_last
     kept = held(10, 30, 50, 70, 90, 110, 130, 150)[::-1]
     assert not judge(GROWING, gauges=kept)
     assert len(judge(GROWING, gauges=kept.assign(source="macmon"))) == 1
-    resident, of_the_gpu = "resident memory grew", "memory of the GPU grew"
+    resident, of_the_gpu = "resident memory", "memory of the GPU"
     others = allocated(5, own=False)
     for sizes, words in ((None, resident), (others, resident), (GROWING, of_the_gpu)):
         [finding] = judge(sizes, process_samples=SAMPLES)
-        assert words in finding.message, sizes
+        assert words in str(finding.fact("what")), sizes
     for sizes, reason in (
         (None, "neither allocated sizes"),
         (allocated(1, 2), "too short for its samples"),
@@ -195,7 +196,7 @@ def test_what_is_wired_in_most_parts_and_not_allocated_is_lost(golden: Golden) -
     sets = table("time target", (50, True), (60, True), (70, False))
     [small] = lost(wiring(*EACH), allocating(0), provenance=machine, residency_changes=sets)
     said = "changed 2 times meanwhile. The machine has 8 GiB, swap holds 1 MiB."
-    assert small.message.endswith(f" Residency sets were {said}")
+    assert sentence_of(small).endswith(f" Residency sets were {said}")
     with pytest.raises(Unavailable, match="name no sizes"):
         lost(wiring(*EACH, size=""), allocating(0))
 
@@ -331,7 +332,7 @@ def test_what_was_allocated_is_set_against_what_was_wired_and_the_limit() -> Non
     device = pd.DataFrame({"working_set": pd.array([16 << 30], "Int64")})
     tables = {"allocated_sizes": sizes, "wired_memory": levels, "gpu_devices": device}
     [one] = lost(wiring(*EACH), allocating(0), **tables)
-    assert one.message.endswith(
+    assert sentence_of(one).endswith(
         " At most 16 GiB were allocated, 7 GiB of it since the loop began, and 12 GiB wired for "
         "all processes; the limit is 16 GiB."
     )

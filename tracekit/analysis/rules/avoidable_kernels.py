@@ -8,10 +8,9 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism
-from tracekit.analysis.rule import Findings, finding, longest
-from tracekit.analysis.submission import each
+from tracekit.analysis.rule import Fact, Findings, finding, longest
+from tracekit.analysis.submission import rate_facts
 from tracekit.analysis.work_names import NamedWork
-from tracekit.base import duration, percent
 
 _LEVERS = {
     Avoidable.COPY: Mechanism.AVOIDABLE_COPY,
@@ -44,14 +43,20 @@ def avoidable_kernels(
     kinds = [avoidable(name) for name in work.names]
     for kind, lever in _LEVERS.items():
         chosen = np.array([each is kind for each in kinds], bool)[work.codes]
-        number, cost = int(chosen.sum()), int((work.ends - work.starts)[chosen].sum())
+        number = int(chosen.sum())
+        cost = int((work.ends - work.starts)[chosen].sum())
         if cost <= limit * whole:
             continue
         yield finding(
-            message=(
-                f"{percent(cost / whole)} of the target's device time in {loop.name} "
-                f"({duration(cost)}) goes to {kind.value}: {number:,} pieces"
-                f"{each(number, iterations)}, mostly {work.most(chosen)}."
+            wording="avoidable-kernels",
+            facts=(
+                Fact("device_share", cost / whole, "ratio"),
+                Fact("cost", cost, "ns"),
+                Fact("window", loop.name),
+                Fact("kind", kind.value),
+                Fact("pieces", number),
+                *rate_facts(number, iterations),
+                Fact("names", work.most(chosen)),
             ),
             lever=lever,
             evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),

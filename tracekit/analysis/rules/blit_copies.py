@@ -58,7 +58,7 @@ def blit_copies(
             wording="blit-copies",
             facts=(
                 Fact("channel", str(row["channel"])),
-                Fact("share", float(row["alone_share"]), "ratio"),
+                Fact("device_share", float(row["alone_share"]), "ratio"),
                 Fact("time", int(row["alone"]), "ns"),
                 Fact("beside", int(row["time"] - row["alone"]), "ns"),
                 Fact("pieces", starts.size, "count"),

@@ -88,7 +88,8 @@ def bubbles(
             f"the device was idle for {percent(idle / load)}, of which intervals whose end cannot "
             f"be may have filled {percent(min(1.0, doubtful / idle))} (see impossible-rows)."
         )
-    name = next(iter(by_mechanism(shares, habits)))
+    name, by_lever = next(iter(by_mechanism(shares, habits).items()))
+    every = gaps_of(gaps, *Cause)
     behind = [cause for cause in shares if mechanism(cause, habits) == name]
     worst = max(behind, key=lambda cause: shares[cause])
     won = _winnable(shares, idle, None if device.on_the_host else savings)
@@ -102,14 +103,14 @@ def bubbles(
             Fact("load", load, "ns"),
             Fact("window", loop.name),
             Fact("paused", loop.length - load, "ns"),
-            Fact("gaps", gaps_of(gaps, *Cause).count),
-            Fact("longest_gap", int(gaps_of(gaps, *Cause).lost.max()), "ns"),
+            Fact("gaps", every.count),
+            Fact("longest_gap", int(every.lost.max()), "ns"),
             Fact("causes", _listed(shares, idle, unknown)),
             Fact("unknown_waits", unknown / idle, "ratio"),
             Fact("lacking", lacking(causes)),
             Fact("computing", _computing(handover, idle / load), "ratio"),
             Fact("spans", _spans(gaps, idle)),
-            Fact("idle_by_lever", by_mechanism(shares, habits)[name], "ns"),
+            Fact("idle_by_lever", by_lever, "ns"),
             Fact("reason", ""),
             Fact("meanwhile", habits.meanwhile.strip()),
             Fact("saving_least", won["least"], "ns"),

@@ -34,7 +34,7 @@ def gather_share(work: NamedWork, loop: Loop, *, limit: float = 0.10) -> Finding
     yield finding(
         wording="gather-share",
         facts=(
-            Fact("share", cost / whole, "ratio"),
+            Fact("device_share", cost / whole, "ratio"),
             Fact("cost", cost, "ns"),
             Fact("device_time", whole, "ns"),
             Fact("window", loop.name),

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.growth import LIMIT, Growth
-from tracekit.analysis.intervals import Window, busy
+from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.residency import habit
 from tracekit.analysis.rule import Fact, Finding, Findings, finding, moments
 from tracekit.analysis.upkeep import allocations, growing_sizes, wiring
-from tracekit.base import duration, percent, quantity, size
+from tracekit.base import size
 
 _NAMED = 3
 
@@ -64,13 +64,19 @@ def hot_allocations(
         yield _growing(own, growing, rate, each)
         return
     sizes = own["size"].dropna()
-    volume = f", {size(int(sizes.sum()))} in all" if len(sizes) else ""
     largest = own.sort_values("size", ascending=False, kind="stable")
+    wired = 0 if driver_events is None else busy(*wiring(driver_events, loop))
     yield finding(
-        message=(
-            f"The target allocated {len(own):,} resources of Metal in {loop.name}{volume}: "
-            f"{quantity(rate, '')} per {each}. Mostly: {_kinds(own)}."
-            f"{_wired(driver_events, loop)}"
+        wording="hot-allocations",
+        facts=(
+            Fact("number", len(own)),
+            Fact("window", loop.name),
+            Fact("volume", int(sizes.sum()) if len(sizes) else None, "bytes"),
+            Fact("rate", rate, ""),
+            Fact("each", each),
+            Fact("kinds", _kinds(own)),
+            Fact("wired", wired, "ns"),
+            Fact("wired_share", wired / loop.length, "ratio"),
         ),
         lever=Mechanism.WIRING_ALLOCATIONS,
         evidence=moments(
@@ -108,12 +114,3 @@ def _kinds(own: pd.DataFrame) -> str:
     names = labels.where(labels != "", "unlabelled " + types)
     common = names.value_counts(sort=True)[:_NAMED]
     return ", ".join(f"{name} ({count:,})" for name, count in common.items())
-
-
-def _wired(events: pd.DataFrame | None, window: Window) -> str:
-    """Say how long the driver wired memory for the target."""
-    lasted = 0 if events is None else busy(*wiring(events, window))
-    if not lasted:
-        return ""
-    share = percent(lasted / window.length)
-    return f" The driver wired memory for it for {duration(lasted)}, {share} of that time."

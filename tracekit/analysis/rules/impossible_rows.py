@@ -1,12 +1,9 @@
 """`impossible-rows`: rows of the recording cannot be."""
 
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.physics.laws import Breach
 from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding
 
-_ADVICE = (
-    "Look at these rows in Instruments, and export the recording again. If they stay, record "
-    "again; do not compare what is unsure with other recordings."
-)
 _SHOWN = 20
 
 
@@ -29,6 +26,9 @@ def impossible_rows(impossible: tuple[Breach, ...], *, limit: float = 0.01) -> F
     Why it matters:
         One interval that is 150 ms too long takes most of the idle time of a fifth of a second
         away, and another cause is named.
+
+    What to do:
+        Look at these rows in Instruments, and export or record again.
 
     When it abstains:
         When there is no table of a trace. Where more than 5 % of a table's rows or of the device's
@@ -54,7 +54,7 @@ def impossible_rows(impossible: tuple[Breach, ...], *, limit: float = 0.01) -> F
         yield finding(
             wording="impossible-rows",
             facts=facts,
-            advice=_ADVICE,
+            lever=Mechanism.IMPOSSIBLE_ROWS,
             cause=breach.law.name,
             evidence=_evidence(breach),
             severity=Severity.NOTE if breach.missing else Severity.WARNING,

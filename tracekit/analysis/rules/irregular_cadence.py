@@ -5,7 +5,7 @@ import pandas as pd
 
 from tracekit.analysis.iterations import steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
-from tracekit.analysis.rhythm import Beats, Modes, beats, explain, modes
+from tracekit.analysis.rhythm import Beats, Modes, beats, explain, facts_of_spread, modes
 from tracekit.analysis.rule import Fact, Finding, Findings, finding, longest
 
 _OF_WORK = 0.5  # of the distance of two speeds, for the device's work to explain them
@@ -27,9 +27,9 @@ def irregular_cadence(
 
     What it looks for:
         The time from the start of a steady step to the start of the next; of iterations that nobody
-        marks, from the device's end of one to its end of the next. It fires when steps
-        swing between two speeds: the slow ones take at least `least_excess` (20 %) longer, both
-        kinds make up at least `least_share` (15 %) of the steps, are `least_separation` (4)
+        marks, from the device's end of one to its end of the next. It fires when steps swing
+        between two speeds: the slow ones take at least `least_excess` (20 %) longer, both kinds
+        make up at least `least_share` (15 %) of the steps, are `least_separation` (4)
         robust standard deviations apart and take turns at least `least_changes` (6) times. Else
         it fires when a step differs from the next by more than `limit` (20 %, a robust
         coefficient of variation, less what so few steps leave open). Neither single outliers,
@@ -52,11 +52,11 @@ def irregular_cadence(
     steady = steady_iterations(iterations)
     for row in beats(steady, requests, spans):
         two = modes(row.times)
-        swings = (
-            two.excess >= least_excess
-            and two.minority >= least_share
-            and two.separation >= least_separation
-            and two.changes >= least_changes
+        swings = two.are_two_kinds(
+            excess=least_excess,
+            share=least_share,
+            separation=least_separation,
+            changes=least_changes,
         )
         if swings and not _is_of_work(row, two):
             yield _swinging(row, two, happenings, unit(steady))
@@ -98,16 +98,13 @@ def _swinging(row: Beats, two: Modes, happenings: pd.DataFrame, called: str) -> 
 
 
 def _uneven(row: Beats, called: str) -> Finding:
-    low, middle, high = np.percentile(row.times, (5, 50, 95)).tolist()
     return finding(
         wording="irregular-cadence-uneven",
         facts=(
             Fact("unit", called),
             Fact("variant", row.variant),
             Fact("variation", row.variation, "ratio"),
-            Fact("low", low, "ns"),
-            Fact("middle", middle, "ns"),
-            Fact("high", high, "ns"),
+            *facts_of_spread(row.times),
             Fact("work_known", row.has_work),
         ),
         lever=Mechanism.UNEVEN_WORK,

@@ -1,18 +1,19 @@
 """`lost-residency`: memory that had been wired is wired again and again."""
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import busy
+from tracekit.analysis.intervals import Times, busy
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.levers import Mechanism
-from tracekit.analysis.machine import Machine, memory_words
+from tracekit.analysis.machine import Machine
 from tracekit.analysis.memory import Room
 from tracekit.analysis.residency import Wired
-from tracekit.analysis.rule import Findings, finding, longest
+from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
-from tracekit.base import duration, percent, size
 
 _MUCH = 1 << 30  # bytes that a loop hardly allocates again and again
 
@@ -57,18 +58,22 @@ def lost_residency(
         raise Unavailable("how much the driver wired is not known: its events name no sizes.")
     if residency.lost is False or (residency.lost is None and residency.sizes.sum() < _MUCH):
         return
-    beside = "what the target allocated meanwhile was not recorded"
-    if residency.allocated is not None:
-        beside = f"while the target allocated {size(int(residency.allocated.sum()))}"
-    times = ""
-    if residency.often is not None and iterations is not None:
-        times = f" before {residency.often[0]:,} of {residency.often[1]:,} {unit(iterations)}s"
+    often, number = residency.often or (None, None)
     outgrown = room is not None and room.outgrown
     yield finding(
-        message=(
-            f"{size(int(residency.sizes.sum()))} were wired again{times} in {loop.name}, "
-            f"{beside}: that took {duration(lasted)}, {percent(lasted / loop.length)} of it."
-            f"{_sets(residency_changes, loop)}{_room_words(room)}{memory_words(machine)}"
+        wording="lost-residency",
+        facts=(
+            Fact("wired_again", int(residency.sizes.sum()), "bytes"),
+            Fact("often", often),
+            Fact("number", number),
+            Fact("unit", None if iterations is None else unit(iterations)),
+            Fact("window", loop.name),
+            Fact("allocated", _sum(residency.allocated), "bytes"),
+            Fact("wiring", lasted, "ns"),
+            Fact("wiring_share", lasted / loop.length, "ratio"),
+            Fact("sets_changed", _changes(residency_changes, loop)),
+            *_facts_of_room(room),
+            *_facts_of_machine(machine),
         ),
         lever=Mechanism.CACHE_SWAPPED if outgrown else Mechanism.WIRING_LOST,
         evidence=longest("driver_events", residency.starts, residency.ends),
@@ -77,19 +82,32 @@ def lost_residency(
     )
 
 
-def _sets(residency_changes: pd.DataFrame | None, loop: Loop) -> str:
-    """Say, with a blank before it, how often residency sets were changed; nothing where never."""
+def _sum(sizes: Times | None) -> int | None:
+    return None if sizes is None else int(sizes.sum())
+
+
+def _changes(residency_changes: pd.DataFrame | None, loop: Loop) -> int:
+    """Return how often residency sets of the target were changed in the loop, as was recorded."""
     if residency_changes is None:
-        return ""
-    changed = len(loop.rows(residency_changes[residency_changes["target"]], "time"))
-    return f" Residency sets were changed {changed:,} times meanwhile." if changed else ""
+        return 0
+    return len(loop.rows(residency_changes[residency_changes["target"]], "time"))
 
 
-def _room_words(room: Room | None) -> str:
-    """Say, with a blank before it, how much the target had allocated, as far as that is known."""
-    if room is None or room.first is None or room.most is None:
-        return ""
-    grown = f", {size(room.grown)} of it since the loop began" if room.grown > 0 else ""
-    wired = "" if room.wired is None else f", and {size(room.wired)} wired for all processes"
-    limit = f"; the limit is {size(room.limit)}" if room.limit is not None else ""
-    return f" At most {size(room.most)} were allocated{grown}{wired}{limit}."
+def _facts_of_room(room: Room | None) -> tuple[Fact, ...]:
+    """Return how much the target had allocated, and what may be; None for what is not known."""
+    most = grown = wired = limit = None
+    if room is not None and room.first is not None:
+        most, grown, wired, limit = room.most, room.grown, room.wired, room.limit
+    return (
+        Fact("most", most, "bytes"),
+        Fact("grown", grown, "bytes"),
+        Fact("wired_by_all", wired, "bytes"),
+        Fact("limit", limit, "bytes"),
+    )
+
+
+def _facts_of_machine(machine: Machine) -> Iterator[Fact]:
+    """Yield how the machine's memory stood, null for what is not known."""
+    for name in ("memory", "wired_limit", "swap", "compressed", "paged_out"):
+        size = machine.get(name)
+        yield Fact(name, int(size) if size else None, "bytes")

@@ -15,7 +15,7 @@ from tracekit.analysis.memory import RequestRises
 from tracekit.analysis.rule import Evidence, Fact, Finding, Findings, finding
 from tracekit.analysis.scope import Targets, steady_steps, steady_tokens
 from tracekit.analysis.upkeep import Trend, allocations, growing_sizes, levels, trend
-from tracekit.base import duration, percent, size
+from tracekit.base import size
 
 _SHOWN = 20
 _HELD = "bytes_held"  # a gauge of workloads that keep a cache: bytes that it has
@@ -73,13 +73,24 @@ def memory_growth(
         return
     if growth is not None and growth.is_joint(LIMIT):
         return  # growing-steps says it, together with the time that it costs
-    meant = f" Of that the workload itself says that it keeps {size(kept)}; the rest is beside it."
+    memory = machine.get("memory")
+    level = int(found.floors[-1])
+    full_after = None
+    if memory is not None and found.rate > 0:
+        full_after = max(0, memory - level) / found.rate
     yield finding(
-        message=(
-            f"The target's {found.what} grew from {size(int(found.floors[0]))} to "
-            f"{size(int(found.floors[-1]))} in {loop.name}, by "
-            f"{', '.join(_rates(found, steps))}.{meant if kept > 0 else ''}"
-            f"{_until_full(found, machine)}"
+        wording="memory-growth",
+        facts=(
+            Fact("what", found.what),
+            Fact("first", int(found.floors[0]), "bytes"),
+            Fact("last", level, "bytes"),
+            Fact("window", loop.name),
+            Fact("per_second", found.rate * 1e9, "bytes"),
+            *_rates(found, steps),
+            Fact("kept", kept, "bytes"),
+            Fact("memory", int(memory) if memory else None, "bytes"),
+            Fact("memory_share", level / memory if memory else None, "ratio"),
+            Fact("full_after", full_after, "ns"),
         ),
         lever=_lever(resource_allocations, loop),
         evidence=_evidence(found),
@@ -133,23 +144,15 @@ def _kept(gauges: pd.DataFrame | None, window: Window) -> int:
     return int(values.iloc[-1] - values.iloc[0]) if len(values) else 0
 
 
-def _rates(found: Trend, steps: pd.DataFrame | None) -> Iterator[str]:
-    yield f"{size(found.rate * 1e9)} a second"
+def _rates(found: Trend, steps: pd.DataFrame | None) -> Iterator[Fact]:
+    """Yield how much a step and a token keep; None where neither is marked."""
+    per_step = per_token = None
     if steps is not None:
         with suppress(Unavailable):
-            yield f"{size(found.grown / len(steady_steps(steps)))} a step"
-            yield f"{size(found.grown / steady_tokens(steps))} a token"
-
-
-def _until_full(found: Trend, machine: Machine) -> str:
-    memory, level = machine.get("memory"), int(found.floors[-1])
-    if memory is None or found.rate <= 0:
-        return ""
-    left = max(0, memory - level) / found.rate
-    return (
-        f" That is {percent(level / memory)} of the machine's {size(memory)}; at this "
-        f"rate it would be full after another {duration(left)}."
-    )
+            per_step = found.grown / len(steady_steps(steps))
+            per_token = found.grown / steady_tokens(steps)
+    yield Fact("per_step", per_step, "bytes")
+    yield Fact("per_token", per_token, "bytes")
 
 
 def _evidence(found: Trend) -> tuple[Evidence, ...]:

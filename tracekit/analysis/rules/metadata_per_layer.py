@@ -52,7 +52,7 @@ def metadata_per_layer(
             Fact("kinds", int(repeated.size)),
             Fact("names", work.most(chosen)),
             Fact("cost", cost, "ns"),
-            Fact("share", cost / loop.length, "ratio"),
+            Fact("lost_share", cost / loop.length, "ratio"),
             Fact("window", loop.name),
         ),
         lever="metadata-per-layer",

@@ -5,17 +5,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip
+from tracekit.analysis.intervals import IntervalSet, Times, Window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
-from tracekit.analysis.machine import below_best
+from tracekit.analysis.machine import MORE_DISTURBED, disturbed_share, share_below_best
 from tracekit.analysis.rhythm import find_border
 from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding
 from tracekit.analysis.scope import Device, of_a_server
 from tracekit.analysis.work_names import NamedWork
 
-_MORE = 0.05  # of the time, for the clock or other processes to explain it
 _NAMED, _RARE = 3, 0.1
 
 
@@ -74,8 +73,8 @@ def performance_cliff(
         return
     at, until = int(starts[border]), int(ends[-1])
     sides = Window(loop.start, at), Window(at, until)
-    first, second = (_disturbed(gpu.others, gpu_performance_states, side) for side in sides)
-    if second > first + _MORE:
+    first, second = (disturbed_share(gpu.others, gpu_performance_states, side) for side in sides)
+    if second > first + MORE_DISTURBED:
         return
     came, went = ((), ()) if work is None else _changed(work, at)
     yield finding(
@@ -94,7 +93,7 @@ def performance_cliff(
             Fact("named", work is not None),
             Fact("came", ", ".join(f"“{name}”" for name in came)),
             Fact("went", ", ".join(f"“{name}”" for name in went)),
-            Fact("clock_known", _knows_clock(gpu_performance_states, sides[1])),
+            Fact("clock_known", share_below_best(gpu_performance_states, sides[1]) is not None),
         ),
         lever=Mechanism.CLIFF_BY_SHAPE,
         evidence=(Evidence("gpu_intervals", at, until, f"{after / before:.2f} times as long"),),
@@ -129,24 +128,6 @@ def _when_idle(
         saving=round((after - before) * (times.size - border)),
         within="bubbles",
     )
-
-
-def _disturbed(others: pd.DataFrame, states: pd.DataFrame | None, side: Window) -> float:
-    """Return the share of the time at a lower clock, or with others on the GPU: the greater."""
-    shared = busy(*clip(*bounds(others), side.start, side.end))
-    try:
-        slow = below_best(states, side).share
-    except Unavailable:
-        slow = 0.0
-    return max(slow, shared / max(1, side.length))
-
-
-def _knows_clock(states: pd.DataFrame | None, side: Window) -> bool:
-    try:
-        below_best(states, side)
-    except Unavailable:
-        return False
-    return True
 
 
 def _changed(work: NamedWork, at: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -32,7 +32,7 @@ def scatter_encoder(work: NamedWork, loop: Loop, *, limit: float = 0.02) -> Find
             Fact("pieces", int(scatters.sum())),
             Fact("names", work.most(scatters)),
             Fact("cost", cost, "ns"),
-            Fact("share", cost / loop.length, "ratio"),
+            Fact("lost_share", cost / loop.length, "ratio"),
             Fact("window", loop.name),
         ),
         lever="scatter",

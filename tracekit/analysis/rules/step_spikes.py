@@ -55,9 +55,8 @@ def step_spikes(
         Where more than `most` (15 %) of the steps stand out they are no spikes: irregular-cadence
         judges them. Steps that do other work, in far more or fewer pieces, are uneven-work's, those
         in which shaders were compiled pipeline-churn's, and iterations that open a request are
-        none. Each of
-        several variants that are compared is judged by itself. Idle time of the device is bubbles'
-        too.
+        none. Each of several variants that are compared is judged by itself. Idle time of the
+        device is bubbles' too.
 
     Why it matters:
         A spike is a result that a person waits for, and means hide it.

@@ -15,6 +15,7 @@ from tracekit.analysis.rhythm import (
     Beats,
     beats,
     beside_others,
+    facts_of_spread,
     modes,
     spikes,
 )
@@ -46,12 +47,12 @@ def uneven_work(
         Groups of command buffers with unlike device time that come again in the same order, of
         which some in a row are alike, such as a validation pass after every twentieth step: they
         are named, and where they come 8 times or more they are one iteration. Otherwise the
-        device time of each iteration: a few,
-        up to `most` (15 %) and at least `fewest` (3), with far more than their neighbours; two
-        kinds, at least `least_excess` (20 %) and `least_separation` (4) robust standard deviations
-        apart, of which the rarer makes up `least_share` (15 %), that take turns `least_changes` (6)
-        times; or one that differs from the next
-        by more than `limit` (20 %, a robust coefficient of variation). All of these are notes.
+        device time of each iteration: a few, up to `most` (15 %) and at least `fewest` (3), with
+        far more than their neighbours; two kinds, at least `least_excess` (20 %) and
+        `least_separation` (4) robust standard deviations apart, of which the rarer makes up
+        `least_share` (15 %), that take turns `least_changes` (6) times; or one that differs from
+        the next by more than `limit` (20 %, a robust coefficient of variation). All of these are
+        notes.
         The few have more pieces of work or fewer: where as many take longer, step-spikes says so.
         Those in which the device also ran for other processes, on whatever channel, do not count.
 
@@ -85,11 +86,11 @@ def uneven_work(
         if far.any() and not far.all():
             far &= ~beside_others(row, far, gpu.others)
         two = modes(by_work.times)
-        of_two_kinds = (
-            two.excess >= least_excess
-            and two.minority >= least_share
-            and two.separation >= least_separation
-            and two.changes >= least_changes
+        of_two_kinds = two.are_two_kinds(
+            excess=least_excess,
+            share=least_share,
+            separation=least_separation,
+            changes=least_changes,
         )
         if fewest <= far.sum() and far.mean() <= most:
             yield _few(row, far, called)
@@ -156,16 +157,13 @@ def _two(row: Beats, more: np.ndarray, called: str) -> Finding:
 
 
 def _spread(row: Beats, called: str) -> Finding:
-    low, middle, high = np.percentile(row.work, (5, 50, 95)).tolist()
     return finding(
         wording="uneven-work-spread",
         facts=(
             Fact("unit", called),
             Fact("variant", row.variant),
             Fact("variation", row.variation_of_work, "ratio"),
-            Fact("low", low, "ns"),
-            Fact("middle", middle, "ns"),
-            Fact("high", high, "ns"),
+            *facts_of_spread(row.work),
         ),
         lever=Mechanism.UNEVEN_WORK,
         severity=Severity.NOTE,

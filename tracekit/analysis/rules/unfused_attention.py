@@ -57,7 +57,7 @@ def unfused_attention(
             *rate_facts(softmax.size, iterations),
             Fact("names", work.most(flags)),
             Fact("cost", cost, "ns"),
-            Fact("share", cost / whole, "ratio"),
+            Fact("device_share", cost / whole, "ratio"),
         ),
         lever="unfused-attention",
         evidence=longest("gpu_intervals", work.starts[before], work.ends[behind]),

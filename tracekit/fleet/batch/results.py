@@ -141,7 +141,7 @@ def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
         duration=provenance.duration,
         metrics=metrics,
         results=_known(result.results),
-        findings=tuple(map(_found, result.findings)),
+        findings=tuple(_row_findings(result.findings)),
         warnings=(*provenance.warnings, *silence),
         losses=result.losses,
     )
@@ -170,7 +170,13 @@ def _known(measured: tuple[Measurement, ...]) -> dict[str, float]:
     }
 
 
-def _found(finding: Finding) -> RowFinding:
+def _row_findings(findings: Sequence[Finding]) -> Iterator[RowFinding]:
+    """Yield the findings, and behind them those that are effects of others."""
+    for finding in (*findings, *(effect for each in findings for effect in each.as_effects())):
+        yield _row_finding(finding)
+
+
+def _row_finding(finding: Finding) -> RowFinding:
     saving = None if finding.saving is None else finding.saving / _NS_PER_MS
     return RowFinding(
         finding.rule, str(finding.severity), finding.message, finding.advice, saving, finding.within

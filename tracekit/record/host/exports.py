@@ -24,6 +24,7 @@ from tracekit.workload import (
     IDLE,
     REFERENCE,
     SUBMIT_INCLUDED,
+    WALL_TIME,
     Measured,
     Span,
     StepMark,
@@ -93,8 +94,6 @@ def account(recording: Recording) -> WorkloadReport:
     )
 
 
-WALL_TIME = "wall_time"
-"""How long a program took, from its start to its exit."""
 _EXITED = {"Target exited", "Target app exited"}  # in the host recorder's words, and in xctrace's
 
 
