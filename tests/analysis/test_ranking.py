@@ -57,9 +57,7 @@ def test_a_part_with_another_lever_stays_a_finding() -> None:
 
 
 def test_a_lever_with_nearly_all_of_the_idle_time_takes_every_part() -> None:
-    facts = tuple(fact for fact in IDLE.facts if fact.name != "idle_by_lever")
-    nearly = replace(IDLE, facts=(*facts, Fact("idle_by_lever", 81, "ns")))
-    [whole] = rank_findings([LATE, TURNS, nearly])
+    [whole] = rank_findings([LATE, TURNS, replace(IDLE, facts=_nearly_all_by_one_lever())])
     assert whole.effects == ("shallow-queue", "late-start")
 
 
@@ -68,6 +66,18 @@ def test_a_clock_that_falls_while_the_device_waits_is_an_effect() -> None:
     [whole] = rank_findings([clock, IDLE])
     assert whole.effects == ("gpu-downclocked",)
     assert [one.rule for one in rank_findings([clock])] == ["gpu-downclocked"]
+
+
+def test_each_effect_is_a_finding_of_its_rule_within_the_whole() -> None:
+    [whole] = rank_findings([LATE, TURNS, replace(IDLE, facts=_nearly_all_by_one_lever())])
+    effects = [(effect.rule, effect.within, effect.saving) for effect in whole.as_effects()]
+    assert effects == [("shallow-queue", "bubbles", None), ("late-start", "bubbles", None)]
+    assert list(replace(IDLE, effects=()).as_effects()) == []
+
+
+def _nearly_all_by_one_lever() -> tuple[Fact, ...]:
+    others = tuple(fact for fact in IDLE.facts if fact.name != "idle_by_lever")
+    return (*others, Fact("idle_by_lever", 81, "ns"))
 
 
 @pytest.mark.parametrize(

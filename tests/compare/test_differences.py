@@ -171,6 +171,14 @@ def test_new_ones_come_first_and_several_runs_are_counted() -> None:
     assert changes[2].course is Became.UNKNOWN, "two runs before say nothing of it"
 
 
+def test_a_finding_that_becomes_an_effect_of_another_has_stayed() -> None:
+    queue = replace(IDLE, rule="shallow-queue")
+    folded = replace(IDLE, effects=("shallow-queue",))
+    changes = finding_changes([found(queue)], [found(folded)])
+    courses = {change.rule: change.course for change in changes}
+    assert courses["shallow-queue"] is Became.STAYED
+
+
 def run(*rows: tuple[str, int | None], theirs: int = 0) -> Any:
     rows = (*rows, *[("window", 99)] * theirs)
     frame = pd.DataFrame(

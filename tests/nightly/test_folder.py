@@ -123,6 +123,15 @@ def test_a_finding_counts_once_a_trace_the_most_frequent_first(tmp_path: Path) -
     )
 
 
+def test_an_effect_of_another_finding_counts_as_found_by_its_rule(tmp_path: Path) -> None:
+    folded = replace(IDLE, effects=("shallow-queue",))
+    queue = Finding("shallow-queue", Severity.WARNING, "Each step waits.", "Submit ahead.")
+    pairs = [traced(tmp_path, 1, (folded,), (queue,)), traced(tmp_path, 2, (folded,), (folded,))]
+    counted = {each.rule: each for each in findings_of(pairs, tmp_path)}
+    queue_found = counted["shallow-queue"]
+    assert (queue_found.traces, queue_found.of, queue_found.in_reference) == (2, 2, 2)
+
+
 NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
 DECODE = Capture("decode", "paged")
 

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tracekit.analysis import Finding, Result, Severity
+from tracekit.base import Provenance, Recording
 from tracekit.base.errors import UsageError
 from tracekit.fleet.batch.results import (
     BatchRow,
@@ -14,6 +16,7 @@ from tracekit.fleet.batch.results import (
     RowFinding,
     as_table,
     forget_tables,
+    judged,
     wanted_tables,
 )
 
@@ -40,6 +43,13 @@ def test_what_is_written_again_is_there_once_and_what_is_damaged_is_not(tmp_path
     (results.folder / "x.parquet").write_bytes(b"PAR1 nonsense")
     assert results.known() == {"k": ("s2", True), "other": ("s1", False)}
     assert Results(results.folder / "nothing").known() == {}
+
+
+def test_a_row_has_the_effects_of_a_finding_as_findings_within_it(tmp_path: Path) -> None:
+    idle = Finding("bubbles", Severity.WARNING, "Idle.", "Wait once.", effects=("shallow-queue",))
+    row = judged(ROW, Recording(tmp_path), Result(Provenance(), (), (idle,), ()))
+    found = [(finding.rule, finding.within) for finding in row.findings]
+    assert found == [("bubbles", ""), ("shallow-queue", "bubbles")]
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
