@@ -15,6 +15,7 @@ from bundle_writer import Process, RunInfo, write_bundle
 from command_line import run
 from small_bundle import intervals, ticks
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import InconclusiveError
 from tracekit.base.recording import Provenance, Recording
 from tracekit.cli.console import bisect_code, require_rows, require_target_rows, show, styled
@@ -76,6 +77,16 @@ def test_idle_time_is_that_of_the_window_that_findings_speak_of(
     assert "gpu_idle_ratio" not in capsys.readouterr().out
     show(Result(Provenance(), metrics=(whole,)), Recording(tmp_path))
     assert "gpu_idle_ratio" in capsys.readouterr().out
+
+
+def test_rules_that_are_effects_are_named_beside_the_finding(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    effects = ("shallow-queue", "late-start")
+    idle = Finding("bubbles", Severity.WARNING, "Idle.", "Wait once.", effects=effects)
+    show(Result(Provenance(), findings=(idle,)), Recording(tmp_path))
+    printed = capsys.readouterr().out
+    assert "warning  bubbles (with shallow-queue, late-start)\n" in printed
 
 
 @pytest.mark.parametrize("status", [Status.ABSTAINED, Status.FAILED])
