@@ -32,7 +32,8 @@ ExitCode = Annotated[
 
 def compare(
     runs: Annotated[
-        list[Path], argument("A B | A1 A2 … vs B1 B2 …", "Folders of runs, or result.json.")
+        list[Path],
+        argument("A B | A1 A2 … vs B1 B2 …", "Folders of runs, result.json, JSON of benches."),
     ],
     *,
     html: Annotated[Path | None, option("FILE", "Write a page with both timelines.")] = None,
@@ -51,7 +52,8 @@ def compare(
 
     Each metric is better, worse, the same or unclear, with the 95 % interval of its change. Several
     runs of each side tell more than one; record the two sides in turns. Runs of different work or
-    recorders are refused; other differences are listed.
+    recorders are refused; other differences are listed. Two files of `tracekit bench -o FILE.json`
+    are compared subject by subject.
 
     Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: they cannot be compared.
     """

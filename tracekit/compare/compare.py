@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tracekit import lab
 from tracekit.analysis import METRICS, Better, load
-from tracekit.base import Recording, Redaction, UsageError
+from tracekit.base import InputError, Recording, Redaction, UsageError
+from tracekit.compare.benches import bench_sample
 from tracekit.compare.differences import (
     Condition,
     Difference,
@@ -194,6 +196,7 @@ def _choose_results(changes: Sequence[Change]) -> tuple[str, ...]:
 
 
 SEPARATOR = "vs"
+_RESULT = "result.json"
 _GONE = "the run's exports are gone, and only its result is left."
 
 
@@ -211,7 +214,7 @@ def parse_sides(words: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def read_samples(paths: Sequence[Path]) -> list[Sample]:
-    """Read runs: each path is a run's folder or a `result.json`.
+    """Read runs: each path is a run's folder, a `result.json`, or the JSON of a bench.
 
     One that is no run, or was not analyzed, is a RecordingError; else an InputError says why.
     """
@@ -263,6 +266,14 @@ def redaction_of_runs(paths: Sequence[Path]) -> Redaction:
 
 
 def _sample(path: Path, name: str) -> Sample:
+    kind = lab.document_kind(path) if path.is_file() else ""
+    if kind == lab.BENCH:
+        return bench_sample(lab.read_bench(path), name)
+    if kind:
+        raise InputError(
+            f"{path} is a document of kind {kind!r}, which cannot be compared.",
+            hint="Compare runs, their result.json, or two files of `tracekit bench -o FILE.json`.",
+        )
     folder = path.parent if path.is_file() else path
     if not (folder / "recording.json").exists() and path.is_file():
         return Sample(name, load(path), absence=_GONE)
@@ -275,8 +286,11 @@ def _sample(path: Path, name: str) -> Sample:
 
 
 def _short_names(paths: Sequence[Path]) -> list[str]:
-    """Name each run by its folder; by as much of its path as sets it apart from the others."""
-    folders = [(path.parent if path.is_file() else path).resolve() for path in paths]
+    """Name each run by its folder; by as much of its path as sets it apart from the others.
+
+    A file that is not in the folder of a run, as that of a bench, is named by its own path.
+    """
+    folders = [(path.parent if path.name == _RESULT else path).resolve() for path in paths]
     lengths = range(1, max(len(folder.parts) for folder in folders) + 1)
     named = (["/".join(folder.parts[-length:]) for folder in folders] for length in lengths)
     return next(names for names in named if len(set(names)) == len(set(folders)))

@@ -146,7 +146,7 @@ def _facts(sample: Sample) -> dict[str, str]:
     facts = {
         "workload": run.command[0] if run.command else workload,
         # Whose clock the times are read from: exports of others are traces, too.
-        "recorder": "host: work on a CPU" if run.recorder == "host" else "trace of Instruments",
+        "recorder": _CLOCKS.get(run.recorder, "trace of Instruments"),
         "target": ", ".join(sorted({target.name for target in run.targets if target.name})),
         "chip": machine.get("chip"),
         "model": machine.get("model"),
@@ -177,6 +177,7 @@ def _facts(sample: Sample) -> dict[str, str]:
     }
 
 
+_CLOCKS = {"host": "host: work on a CPU", "bench": "bench"}
 _VOID = frozenset({"workload", "recorder"})
 
 

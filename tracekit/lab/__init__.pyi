@@ -1,6 +1,11 @@
+from .bench.document import BENCH as BENCH
 from .bench.document import Bench as Bench
+from .bench.document import Row as Row
+from .bench.document import Timing as Timing
 from .bench.document import bench_document as bench_document
 from .bench.document import check_writable as check_writable
+from .bench.document import document_kind as document_kind
+from .bench.document import read_bench as read_bench
 from .bench.document import save as save
 from .bench.inputs import Shape as Shape
 from .bench.measure import Effort as Effort

@@ -11,7 +11,14 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tracekit.base import InputError, UsageError, least_pairs, require_writable, write_whole
+from tracekit.base import (
+    InputError,
+    UsageError,
+    least_pairs,
+    read_input,
+    require_writable,
+    write_whole,
+)
 from tracekit.base import save as save_json
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.metal_queue import Dispatch
@@ -89,6 +96,7 @@ def summarize(samples: Sequence[float]) -> Summary:
 
 
 VERSION = 1
+BENCH = "bench"
 INTERRUPTED = "the bench was interrupted"
 HOST = "host"
 GPU = "GPU"
@@ -210,7 +218,7 @@ class Bench:
     started: str = ""
     interrupted: bool = False
     version: int = VERSION
-    kind: str = "bench"
+    kind: str = BENCH
     definitions: Mapping[str, str] = field(default_factory=lambda: dict(DEFINITIONS))
 
     @property
@@ -298,6 +306,37 @@ def bench_document(bench: Bench) -> dict[str, Any]:
         row["gpu_ns"], row["tokens_per_s"] = measured.gpu_ns, measured.tokens_per_s
         row["intensity"], row["gb_per_s"] = measured.intensity, measured.gb_per_s
     return plain | {"failures": bench.failures}
+
+
+@dataclass(frozen=True)
+class _Kinded:
+    kind: str = ""
+    version: int = VERSION
+
+
+def document_kind(path: Path) -> str:
+    """Return the kind that a JSON file states, such as "bench"; empty where it states none."""
+    try:
+        return msgspec.json.decode(read_input(path), type=_Kinded).kind
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return ""
+
+
+def read_bench(path: Path) -> Bench:
+    """Read the JSON of a bench; raise InputError if it cannot be understood."""
+    content = read_input(path)
+    try:
+        number = msgspec.json.decode(content, type=_Kinded).version
+        if number > VERSION:
+            raise InputError(
+                f"{path} has version {number}; this tracekit reads up to {VERSION}.",
+                hint="Use the tracekit that wrote it, or measure again.",
+            )
+        return msgspec.json.decode(content, type=Bench)
+    except msgspec.MsgspecError as error:
+        raise InputError(
+            f"{path} cannot be read: {error}.", hint="Measure again: `tracekit bench -o FILE`."
+        ) from error
 
 
 def as_csv(bench: Bench) -> str:

@@ -1,0 +1,63 @@
+"""A bench as a side of a comparison: each subject's times are what it measured of itself."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from tracekit.analysis import Better, Measurement, Result
+from tracekit.base import Provenance
+from tracekit.compare.samples import Sample
+
+if TYPE_CHECKING:
+    from tracekit.lab import Bench, Row, Timing
+
+_NO_TABLES = "a bench records no tables."
+
+
+def bench_sample(bench: "Bench", name: str) -> Sample:
+    """Return a bench as a run that measured its subjects, in ns, with the samples of each.
+
+    The result is named after the subject for a call by the host's clock, with `_step` behind it for
+    a whole step, and with `_gpu` behind it for a call by the GPU's clock. A subject without times
+    has the reason in their place.
+    """
+    shape = {name: value for name, value in asdict(bench.shape).items() if value is not None}
+    variables = bench.environment.get("variables", {})
+    provenance = Provenance(
+        tracekit=str(bench.environment.get("tracekit", "")),
+        created=bench.started,
+        recorder="bench",
+        workload="bench",
+        parameters={**shape, **variables},
+        started=bench.started,
+        warmup=bench.settings.get("warmup"),
+        machine=dict(bench.environment.get("machine", {})),
+    )
+    times = tuple(time for row in bench.rows for time in _times(row))
+    return Sample(name, Result(provenance, results=times), absence=_NO_TABLES)
+
+
+def _times(row: "Row") -> Iterator[Measurement]:
+    """Yield what is known of the subject's time: of a call, of a step, of a call on the GPU."""
+    if row.micro is None:
+        reason = row.reason or "it was not measured."
+        yield Measurement(row.name, None, "ns", Better.LOWER, reason)
+    else:
+        yield _time(row.name, row.micro)
+    if row.macro is not None:
+        yield _time(f"{row.name}_step", row.macro)
+    if row.gpu_ns is not None:
+        yield Measurement(f"{row.name}_gpu", row.gpu_ns, "ns", Better.LOWER, samples=_gpu_ns(row))
+
+
+def _time(name: str, timing: "Timing") -> Measurement:
+    samples = tuple(timing.samples)
+    return Measurement(name, timing.summary.median, "ns", Better.LOWER, samples=samples)
+
+
+def _gpu_ns(row: "Row") -> tuple[float, ...]:
+    """Return the GPU nanoseconds of each call; nothing if its kernels were not sampled alike."""
+    each = [dispatch.samples for dispatch in row.dispatches]
+    if len({len(samples) for samples in each}) > 1:
+        return ()
+    return tuple(sum(kernels) for kernels in zip(*each, strict=True))
