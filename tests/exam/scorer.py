@@ -1,4 +1,4 @@
-"""The scorer of the sealed exam: what an analysis says, held against what an expert reads.
+"""The scorer of the sealed exams: what an analysis says, held against what an expert reads.
 
 It reads the document that `tracekit analyze --json` prints, and nothing else of tracekit.
 """
@@ -11,13 +11,24 @@ from pathlib import Path
 from typing import Any
 
 LABELS = Path(__file__).parent / "sealed" / "labels.toml"
+SECOND_LABELS = Path(__file__).parent / "second" / "labels.toml"
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)[ \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]?%")
+_SENTENCE_END = re.compile(r"(?<=[.;!?])\s+")
+_NEGATION = re.compile(
+    r"\b(?:no|not|nothing|nobody|none|neither|nor|never|without|cannot)\b|n't\b"
+    r"|\b(?:instead of|rather than)\b",
+    re.IGNORECASE,
+)
 _SAID = ("message", "advice")
 
 
 @dataclass(frozen=True)
 class Label:
-    """What an expert reads in a recording, and what must not be said of it; see `labels.toml`."""
+    """What an expert reads in a recording, and what must not be said of it; see `labels.toml`.
+
+    `false` is held against findings that are not notes, `untrue` against all of them. Both count in
+    sentences without a negation only. `foreign` counts wherever it is said.
+    """
 
     thread: str
     accepted: str
@@ -36,6 +47,7 @@ class Label:
     longest: int
     within: int = 1
     healthy: bool = False
+    untrue: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,14 +99,16 @@ def read_labels(path: Path = LABELS) -> dict[str, Label]:
 def score(label: Label, result: Mapping[str, Any]) -> Score:
     """Hold the document of an analysis against a label."""
     findings: Sequence[Mapping[str, Any]] = result["findings"]
+    judged = [finding for finding in findings if finding["severity"] != "note"]
     first = " ".join(_words(finding) for finding in findings[: label.within])
     every = " ".join(_words(finding) for finding in findings)
+    shares = [*_percentages(first), *_ratios(findings[: label.within])]
     return Score(
-        fired=tuple(one["rule"] for one in findings if one["severity"] != "note"),
+        fired=tuple(finding["rule"] for finding in judged),
         cause=bool(_matches(label.cause, first)),
         lever=bool(_matches(label.lever, first)),
-        share=_names_share(label, first),
-        false=_matches(label.false, every),
+        share=_names_share(label, shares),
+        false=_matches_affirmed(label.false, judged) + _matches_affirmed(label.untrue, findings),
         foreign=_matches(label.foreign, every),
         length=len(_words(findings[0])) if findings else 0,
         longest=label.longest,
@@ -144,10 +158,31 @@ def _matches(patterns: Sequence[str], words: str) -> tuple[str, ...]:
     return tuple(match.group() for match in found if match)
 
 
-def _names_share(label: Label, words: str) -> bool | None:
+def _matches_affirmed(
+    patterns: Sequence[str], findings: Sequence[Mapping[str, Any]]
+) -> tuple[str, ...]:
+    """Return what matches in a sentence that denies nothing."""
+    sentences = [
+        sentence for finding in findings for sentence in _SENTENCE_END.split(_words(finding))
+    ]
+    affirmed = [sentence for sentence in sentences if not _NEGATION.search(sentence)]
+    return tuple(match for sentence in affirmed for match in _matches(patterns, sentence))
+
+
+def _percentages(words: str) -> list[float]:
+    return [float(match) / 100 for match in _PERCENT.findall(words)]
+
+
+def _ratios(findings: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return the facts that are ratios."""
+    facts = [fact for finding in findings for fact in finding.get("facts", ())]
+    ratios = [fact["value"] for fact in facts if fact.get("unit") == "ratio"]
+    return [float(value) for value in ratios if isinstance(value, int | float)]
+
+
+def _names_share(label: Label, named: Sequence[float]) -> bool | None:
     if not label.shares:
         return None
-    named = [float(match) / 100 for match in _PERCENT.findall(words)]
     return any(
         abs(share - expected) <= label.tolerance for share in named for expected in label.shares
     )

@@ -1,20 +1,34 @@
-"""Take the sealed exam: write the recordings, analyze them, and print the scores.
+"""Take a sealed exam: write the recordings, analyze them, and print the scores.
 
-    uv run python tests/exam/take.py                 # all ten
-    uv run python tests/exam/take.py staged-writes   # this one
+    uv run python tests/exam/take.py                      # the first: all ten
+    uv run python tests/exam/take.py staged-writes        # this one of them
+    uv run python tests/exam/take.py second               # the second: all eleven
+    uv run python tests/exam/take.py second split-layers  # this one of them
 
-It is meant to be run once, when the rules are done; see docs/explanation/the-sealed-exam.md.
+Each is meant to be taken once, when the rules are done; see docs/explanation/the-sealed-exam.md.
 """
 
 import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from scorer import Label, Score, read_labels, score, table
+from scorer import LABELS, SECOND_LABELS, Label, Score, read_labels, score, table
 from sealed.problems import PROBLEMS
+from second.problems import PROBLEMS as SECOND_PROBLEMS
+
+
+class Exam(NamedTuple):
+    """What writes the recording of each problem, and the file of their labels."""
+
+    problems: Mapping[str, Callable[[Path], object]]
+    labels: Path
+
+
+EXAMS = {"first": Exam(PROBLEMS, LABELS), "second": Exam(SECOND_PROBLEMS, SECOND_LABELS)}
 
 
 def run_tracekit(*arguments: str | Path) -> str:
@@ -30,13 +44,20 @@ def take(write: Callable[[Path], object], label: Label, folder: Path) -> Score:
     return score(label, json.loads(run_tracekit("analyze", folder / "run", "--json")))
 
 
-def main(names: list[str]) -> None:
-    """Take the exam in these problems, or in all."""
-    labels = read_labels()
+def choose(words: list[str]) -> tuple[Exam, list[str]]:
+    """Return the exam that is named, or else the first, and the problems to take of it."""
+    exam = EXAMS["second" if "second" in words else "first"]
+    names = [word for word in words if word not in EXAMS]
+    return exam, names or list(exam.problems)
+
+
+def main(words: list[str]) -> None:
+    """Take an exam, and print its scores."""
+    exam, names = choose(words)
+    labels = read_labels(exam.labels)
     with tempfile.TemporaryDirectory() as folder:
         scores = {
-            name: take(PROBLEMS[name], labels[name], Path(folder) / name)
-            for name in names or PROBLEMS
+            name: take(exam.problems[name], labels[name], Path(folder) / name) for name in names
         }
     sys.stdout.write(table(labels, scores))
 

@@ -1,4 +1,4 @@
-"""The scorer of the sealed exam, on invented documents."""
+"""The scorer of the sealed exams, on invented documents."""
 
 from dataclasses import replace
 from typing import Any
@@ -109,7 +109,7 @@ def test_score_where_no_share_is_asked_for() -> None:
 def test_score_names_words_that_are_false_or_foreign_in_any_finding() -> None:
     later = {
         "rule": "rival",
-        "severity": "note",
+        "severity": "warning",
         "message": "Another process takes 3 %.",
         "advice": "Use fewer Tokens.",
     }
@@ -117,6 +117,50 @@ def test_score_names_words_that_are_false_or_foreign_in_any_finding() -> None:
     assert (one.false, one.foreign) == (("Another process",), ("Token",))
     assert one.is_answered
     assert not one.is_right
+
+
+def test_score_holds_only_untrue_and_foreign_words_against_a_note(
+    subtests: pytest.Subtests,
+) -> None:
+    label = replace(LABEL, untrue=("memory grows",))
+    for message, false, foreign in (
+        ("Another process takes 3 %.", (), ()),
+        ("Memory grows by 3 MB.", ("Memory grows",), ()),
+        ("Fewer tokens a second.", (), ("token",)),
+    ):
+        with subtests.test(message):
+            note = {"rule": "rival", "severity": "note", "message": message, "advice": None}
+            one = score(label, said(RIGHT, note))
+            assert (one.false, one.foreign) == (false, foreign)
+
+
+def test_score_holds_no_word_against_a_sentence_that_denies_it(subtests: pytest.Subtests) -> None:
+    for message, false in (
+        ("Another process takes 3 %.", ("Another process",)),
+        ("No work of another process is in the way.", ()),
+        ("It isn't another process.", ()),
+        ("Nothing is lost. Another process takes 3 %.", ("Another process",)),
+        ("Look at the host rather than at another process.", ()),
+    ):
+        with subtests.test(message):
+            later = {"rule": "rival", "severity": "warning", "message": message, "advice": None}
+            assert score(LABEL, said(RIGHT, later)).false == false
+
+
+def test_score_finds_a_share_among_the_facts_of_the_first_finding(
+    subtests: pytest.Subtests,
+) -> None:
+    silent = RIGHT | {"message": "The host waits after a report."}
+    for value, unit, named in (
+        (0.66, "ratio", True),
+        (0.5, "ratio", False),
+        (0.66, "ns", False),
+        ("compute", "ratio", False),
+    ):
+        with subtests.test(f"{value} {unit}"):
+            facts = [{"name": "idle", "value": value, "unit": unit}]
+            assert score(LABEL, said(silent | {"facts": facts})).share == named
+            assert score(LABEL, said(silent, RIGHT | {"facts": facts})).share is False
 
 
 def test_score_of_a_first_finding_that_is_too_long() -> None:

@@ -1,24 +1,34 @@
-"""The sealed exam is as it was sealed, and the recordings hold the rows that were meant."""
+"""The sealed exams are as they were sealed, and the recordings hold the rows that were meant."""
 
+import tomllib
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from command_line import run
-from scorer import read_labels, score
-from sealed.problems import PROBLEMS
+from scorer import Label, read_labels, score
+from take import EXAMS
 from tracekit.base import Recording
 from tracekit.pipeline import tables_of
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "explanation" / "how-good-are-the-rules.md"
+FOLDERS = {"first": HERE / "sealed", "second": HERE / "second"}
 DIGESTS = {
-    "__init__.py": "1807788e2d96dfcaf0038d9a01fdfd0771e0fbcc5eb4ff9c712b622922114000",
-    "exports.py": "a32469e64bc4753dfbdaaf1b9bb2478342f91e9dfcd8a49997542e2710ede068",
-    "labels.toml": "0df00e435e6f0ae2a56e85eb50f1e74d6dcb1f43d2d7ed76131b118851a7baeb",
-    "mac.py": "9518e70c2d706b72e7325488744f2e20242e7ace5b90e2b91edd82a083520304",
-    "problems.py": "ca4243059027cb24ea9c48d917d5298f4cc7abf16e99e13d59da1218e6bcaed4",
+    "first": {
+        "__init__.py": "1807788e2d96dfcaf0038d9a01fdfd0771e0fbcc5eb4ff9c712b622922114000",
+        "exports.py": "a32469e64bc4753dfbdaaf1b9bb2478342f91e9dfcd8a49997542e2710ede068",
+        "labels.toml": "0df00e435e6f0ae2a56e85eb50f1e74d6dcb1f43d2d7ed76131b118851a7baeb",
+        "mac.py": "9518e70c2d706b72e7325488744f2e20242e7ace5b90e2b91edd82a083520304",
+        "problems.py": "ca4243059027cb24ea9c48d917d5298f4cc7abf16e99e13d59da1218e6bcaed4",
+    },
+    "second": {
+        "__init__.py": "66c069645e05e89d6060492c126a226df58ee72d72a8794e11071459db2a89e1",
+        "labels.toml": "57054f4acc6746aab79ccdd2d4f5cbdce47555888bf390fd2c1f57d9f7a3490d",
+        "problems.py": "a74b78572e9a5ff9af67ba3d3518511d5c8804320a3ebd46b52c3d9f90762e9e",
+        "wordings.toml": "82ccb405be6ccac04509cf79fbe2348007f04c63630692cb023c2ad477992b4d",
+    },
 }
 TABLES = {
     "metal-gpu-intervals": "gpu_intervals",
@@ -50,36 +60,96 @@ SUBMITTED = {  # command buffers of the target, errors, and spans of the compile
     "one-channel-images": (240, 0, 0),
     "beside-a-hog": (320, 0, 0),
     "at-the-roof": (6400, 0, 0),
+    "solver-evals": (1260, 0, 0),
+    "kept-metrics": (3600, 0, 0),
+    "one-long-buffer": (41, 1, 0),
+    "crossed-streams": (11110, 0, 0),
+    "asked-and-answered": (10872, 0, 0),
+    "withheld-kernels": (4800, 0, 0),
+    "widened-weights": (2880, 0, 0),
+    "copied-history": (4000, 0, 0),
+    "drawable-waits": (600, 0, 0),
+    "split-layers": (6500, 0, 0),
+    "locked-frames": (1200, 0, 0),
 }
+PROBLEMS = {name: write for exam in EXAMS.values() for name, write in exam.problems.items()}
 
 
-def test_sealed_files_are_as_they_were_sealed() -> None:
-    files = sorted((HERE / "sealed").glob("*.*"))
+def labels_of_both() -> dict[str, Label]:
+    return {
+        name: label for exam in EXAMS.values() for name, label in read_labels(exam.labels).items()
+    }
+
+
+def readings_of(labels: dict[str, Label]) -> dict[str, list[dict[str, str]]]:
+    """Return what an analysis would find that says what an expert reads in each recording."""
+    return {
+        name: []
+        if label.healthy
+        else [{"rule": "expert", "severity": "warning", "message": label.reads}]
+        for name, label in labels.items()
+    }
+
+
+@pytest.mark.parametrize("exam", list(EXAMS))
+def test_sealed_files_are_as_they_were_sealed(exam: str) -> None:
+    files = sorted(FOLDERS[exam].glob("*.*"))
     digests = {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
-    changed = sorted(set(digests.items()) ^ set(DIGESTS.items()))
+    changed = sorted(set(digests.items()) ^ set(DIGESTS[exam].items()))
     assert not changed, (
         "A sealed file changed. The exam was sealed before the rules were: take the change back, "
         f"or say on docs/explanation/the-sealed-exam.md that its scores are void: {changed}"
     )
 
 
-def test_each_problem_has_a_label_that_its_own_reading_satisfies(subtests: pytest.Subtests) -> None:
-    labels = read_labels()
-    assert list(labels) == list(PROBLEMS)
+@pytest.mark.parametrize("exam", list(EXAMS))
+def test_each_problem_has_a_label_that_its_own_reading_satisfies(
+    exam: str, subtests: pytest.Subtests
+) -> None:
+    labels = read_labels(EXAMS[exam].labels)
+    assert list(labels) == list(EXAMS[exam].problems)
+    for name, findings in readings_of(labels).items():
+        with subtests.test(name):
+            assert score(labels[name], {"findings": findings}).is_right
+
+
+def test_labels_of_the_second_exam_take_other_wordings_and_no_other_diagnosis(
+    subtests: pytest.Subtests,
+) -> None:
+    labels = read_labels(EXAMS["second"].labels)
+    wordings = tomllib.loads((FOLDERS["second"] / "wordings.toml").read_text(encoding="utf-8"))
+    assert list(wordings) == [name for name, label in labels.items() if not label.healthy]
+    for name, kinds in wordings.items():
+        for kind, right in (("right", True), ("wrong", False)):
+            for words in kinds[kind]:
+                with subtests.test(f"{name}, {kind}: {words}"):
+                    finding = {"rule": "expert", "severity": "warning", "message": words}
+                    assert score(labels[name], {"findings": [finding]}).is_right == right
+
+
+def test_no_reading_answers_another_problem_of_the_second_exam(
+    subtests: pytest.Subtests,
+) -> None:
+    labels = read_labels(EXAMS["second"].labels)
+    readings = {name: findings for name, findings in readings_of(labels).items() if findings}
     for name, label in labels.items():
         with subtests.test(name):
-            reading = {"rule": "expert", "severity": "warning", "message": label.reads}
-            findings = [] if label.healthy else [reading]
-            assert score(label, {"findings": findings}).is_right
+            answered = [
+                other
+                for other, findings in readings.items()
+                if score(label, {"findings": findings}).is_answered
+            ]
+            assert answered == ([] if label.healthy else [name])
 
 
 def test_no_thread_is_one_that_the_rules_were_made_with() -> None:
     known = PAGE.read_text(encoding="utf-8")
-    threads = [thread for one in read_labels().values() for thread in one.thread.split(", ")]
+    threads = [thread for one in labels_of_both().values() for thread in one.thread.split(", ")]
     assert [thread for thread in threads if thread in known] == []
+    assert len(set(threads)) == len(threads)
 
 
-@pytest.mark.parametrize("name", ["pipelines-each-frame", "one-channel-images"])
+@pytest.mark.parametrize("name", ["pipelines-each-frame", "drawable-waits"])
 def test_a_recording_is_the_same_each_time(name: str, tmp_path: Path) -> None:
     counts = [PROBLEMS[name](tmp_path / copy) for copy in ("first", "second")]
     assert counts[0] == counts[1]
@@ -97,6 +167,6 @@ def test_a_recording_is_imported_with_the_rows_that_were_meant(name: str, tmp_pa
     assert read == counts
     assert tables.warnings == ()
     target = tables["submissions"].query("target")
-    assert set(target["process"]) == {read_labels()[name].process}
+    assert set(target["process"]) == {labels_of_both()[name].process}
     errors, compiled = tables["command_buffer_errors"], tables["compiler_activity"]
     assert (len(target), len(errors), len(compiled)) == SUBMITTED[name]

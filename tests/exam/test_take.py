@@ -1,4 +1,4 @@
-"""The exam is taken through the command line; here with a recording that is none of the ten."""
+"""The exam is taken through the command line; here with a recording that neither exam has."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from scorer import Label
 from sealed.mac import Mac, Owner, Pass, Program
-from take import take
+from take import EXAMS, choose, take
 
 OWNER = Owner("invented", 77)
 LABEL = Label(
@@ -29,3 +29,14 @@ def test_a_recording_is_written_imported_analyzed_and_scored(tmp_path: Path) -> 
     one = take(invented, LABEL, tmp_path)
     assert (one.share, one.foreign) == (None, ())
     assert (tmp_path / "run" / "result.json").is_file()
+
+
+def test_words_choose_an_exam_and_problems_of_it(subtests: pytest.Subtests) -> None:
+    for words, exam, names in (
+        ([], "first", list(EXAMS["first"].problems)),
+        (["staged-writes"], "first", ["staged-writes"]),
+        (["second"], "second", list(EXAMS["second"].problems)),
+        (["second", "split-layers"], "second", ["split-layers"]),
+    ):
+        with subtests.test(" ".join(words) or "no word"):
+            assert choose(words) == (EXAMS[exam], names)

@@ -1,0 +1,1 @@
+"""Eleven more problems from public threads, played on the small Mac of the first exam."""
