@@ -15,6 +15,9 @@ from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Process, Provenance, Recording, save
 from tracekit.fleet.index import MOST_POINTS, entries_of, kind_of, points, write_index
+from tracekit.lab.bench.document import Bench, Row, Timing, summarize
+from tracekit.lab.bench.document import save as save_bench
+from tracekit.lab.bench.inputs import Shape
 
 PAGED = Provenance(recorder="host", workload="paged", parameters={"batch": 2})
 BAD = Finding("bubbles", Severity.WARNING, "Idle for 20 %.", "Submit ahead.")
@@ -58,6 +61,39 @@ def test_the_command_writes_a_row_for_each_run(tracekit: Any, run: Any, tmp_path
     assert "has format 99" in rows[1]
     assert "Not analyzed yet (nothing was done): tracekit analyze raw." in rows[2]
     assert "recording.json cannot be read" in rows[3]
+
+
+def test_a_bench_stands_beside_runs_with_its_subjects(run: Any, tmp_path: Path) -> None:
+    run("decode", "2026-03-09T01:00:00+00:00", 500.0)
+    samples = (2e6, 3e6, 4e6)
+    paged = Row("paged", "decode", "measured", micro=Timing(samples, 1, summarize(samples)))
+    broken = Row("naive", "decode", "failed", "ValueError: no")
+    started = "2026-03-09T02:00:00+00:00"
+    whole = Bench({"machine": {"chip": "Apple M4 Max"}}, Shape(), {}, (paged,), started)
+    save_bench(whole, tmp_path / "before.json")
+    save_bench(replace(whole, rows=(paged, broken)), tmp_path / "failed.json")
+    (tmp_path / "other.json").write_text("{}")
+    rows = [" ".join(row.text_content().split()) for row in page(tmp_path).xpath("//tbody/tr")]
+    assert len(rows) == 3
+    assert "failedbench" in rows[0]
+    assert "Failed: naive. paged 3 ms" in rows[0]
+    assert "beforebench · Apple M4 Max" in rows[1]
+    assert "Measured. paged 3 ms" in rows[1]
+    assert "500 tokens/s" in rows[2]
+
+
+def test_the_table_in_markdown_has_a_row_for_each_run(
+    tracekit: Any, run: Any, tmp_path: Path
+) -> None:
+    run("a-b", "2026-03-09T01:00:00+00:00", 500.0, BAD)
+    file = tmp_path / "RESULTS.md"
+    for _ in range(2):  # it may be written again, as the page may
+        assert tracekit("index", tmp_path, "--markdown", file).code == 0
+    [row] = [line for line in file.read_text("utf-8").splitlines() if line.startswith("| 2026")]
+    assert "bubbles" in row
+    assert "500 tokens/s" in row
+    printed = tracekit("index", tmp_path, "--markdown", "-")
+    assert printed.out == file.read_text("utf-8")
 
 
 def test_a_folder_without_runs_or_that_cannot_be_written_to_is_said(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from tracekit import fleet
-from tracekit.base import UsageError, writing
+from tracekit.base import UsageError, write_whole, writing
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
@@ -16,17 +16,28 @@ def index(
         "bench/traces"
     ),
     *,
+    markdown: Annotated[
+        Path | None, option("FILE|-", "Write a table in Markdown as well, or print it.")
+    ] = None,
     open_page: options.OpenPage = False,
     force: options.Force = False,
 ) -> None:
-    """Write a page about all runs of a folder.
+    """Write a page about all runs and benches of a folder.
 
     DIR/index.html lists them, the newest first: when, what, the verdict, the main metric, and links
-    to their pages. It is rewritten each time.
+    to their pages. It is rewritten each time. --markdown RESULTS.md writes the same table for a
+    repository.
     """
-    with writing([folder / fleet.INDEX], force=force):
+    files = [] if markdown in {None, console.STDOUT} else [markdown]
+    with writing([folder / fleet.INDEX, *filter(None, files)], force=force):
         page = fleet.write_index(folder)
-    console.show_line(page)
+        if markdown == console.STDOUT:
+            console.show_line(fleet.index_markdown(folder).rstrip("\n"))
+        elif markdown is not None:
+            write_whole(markdown, fleet.index_markdown(folder).encode())
+            console.show_written(markdown)
+    if markdown != console.STDOUT:
+        console.show_line(page)
     if open_page:
         typer.launch(page.resolve().as_uri())
 

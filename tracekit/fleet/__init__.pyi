@@ -4,6 +4,7 @@ from .batch.batch import Tally as Tally
 from .batch.batch import run_batch as run_batch
 from .batch.results import wanted_tables as wanted_tables
 from .index import INDEX as INDEX
+from .index import index_markdown as index_markdown
 from .index import write_index as write_index
 from .query.ask import asked as asked
 from .query.database import Answer as Answer

@@ -3,23 +3,36 @@
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tracekit.analysis import Result, load
+from tracekit import lab
+from tracekit.analysis import Better, Measurement, Result, load
 from tracekit.base import (
     Provenance,
     Recording,
     RecordingError,
     TracekitError,
+    duration,
     own_redaction,
     quantity,
     quoted,
+    stamp,
     write_whole,
 )
-from tracekit.report import Verdict, document, environment_of, flat, verdict_of
+from tracekit.report import (
+    Verdict,
+    document,
+    environment_of,
+    escape_markdown,
+    flat,
+    heading,
+    markdown_table,
+    verdict_of,
+)
 
 INDEX = "index.html"
 MOST_POINTS = 30
@@ -34,18 +47,9 @@ def write_index(folder: Path) -> Path:
     """Write the page about all runs of a folder into it; its links lead into their folders.
 
     A run that cannot be read stands on the page with the reason. A folder that is not there, has no
-    run, or cannot be written into, is a RecordingError.
+    run and no bench, or cannot be written into, is a RecordingError.
     """
-    if not folder.is_dir():
-        raise RecordingError(
-            f"{folder} is no folder.", hint="Runs land in bench/traces unless --output says else."
-        )
     entries = entries_of(folder)
-    if not entries:
-        raise RecordingError(
-            f"There is no run in {folder}.",
-            hint="Name a folder of runs: a run is a folder with a recording.json.",
-        )
     text = document(
         environment_of(own_redaction(())),
         "index/page.html",
@@ -64,11 +68,28 @@ def write_index(folder: Path) -> Path:
 
 
 def entries_of(folder: Path) -> list[dict[str, Any]]:
-    """Return a line for each run right below a folder, the newest first.
+    """Return a line for each run and each bench right below a folder, the newest first.
 
     Runs are of one kind if recorder, workload or program, parameters, template and chip are the
-    same; only these are drawn as one series, each run with those before it.
+    same; only these are drawn as one series, each run with those before it. A folder that is not
+    there, or has neither, is a RecordingError.
     """
+    if not folder.is_dir():
+        raise RecordingError(
+            f"{folder} is not a folder.",
+            hint="Runs land in bench/traces unless --output names another folder.",
+        )
+    entries = [*_run_entries(folder), *_bench_entries(folder)]
+    if not entries:
+        raise RecordingError(
+            f"There is no run in {folder}.",
+            hint="Name a folder of runs: a run is a folder with a recording.json.",
+        )
+    return sorted(entries, key=lambda entry: entry["created"])[::-1]
+
+
+def _run_entries(folder: Path) -> list[dict[str, Any]]:
+    """Return a line for each run, the oldest first."""
     runs = [run for run in map(Recording, sorted(folder.iterdir())) if run.provenance_file.exists()]
     read = [(run, *_read(run)) for run in runs]
     every: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
@@ -92,7 +113,95 @@ def entries_of(folder: Path) -> list[dict[str, Any]]:
                 "series": series,
             }
         )
-    return entries[::-1]
+    return entries
+
+
+def _bench_entries(folder: Path) -> list[dict[str, Any]]:
+    """Return a line for each JSON file of a bench."""
+    files = [file for file in sorted(folder.glob("*.json")) if lab.document_kind(file) == lab.BENCH]
+    return [_bench_entry(file) for file in files]
+
+
+def _bench_entry(file: Path) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "created": "",
+        "name": file.stem,
+        "details": "",
+        "machine": "bench",
+        "links": [(quote(file.name), "samples")],
+        "findings": "",
+        "followed": None,
+        "series": [],
+    }
+    try:
+        bench = lab.read_bench(file)
+    except TracekitError as error:
+        return entry | {"verdict": Verdict("unclear", error.message)}
+    shape = {name: value for name, value in asdict(bench.shape).items() if value is not None}
+    calls = [row for row in bench.rows if row.micro is not None]
+    chip = str(bench.environment.get("machine", {}).get("chip", ""))
+    return entry | {
+        "created": bench.started,
+        "details": " · ".join(f"{key} {value}" for key, value in flat(shape)),
+        "machine": " · ".join(filter(None, ("bench", chip))),
+        "verdict": _bench_verdict(bench),
+        "followed": _call_time(calls[0]) if calls else None,
+        "series": [_call_time(calls[0]).value] if calls else [],
+    }
+
+
+def _call_time(row: "lab.Row") -> Measurement:
+    """Return the median time of a call of a subject that was measured."""
+    took = row.micro.summary.median if row.micro is not None else None
+    return Measurement(row.name, took, "ns", Better.LOWER)
+
+
+def _bench_verdict(bench: "lab.Bench") -> Verdict:
+    """Return what a bench measured: the median call of each subject."""
+    calls = [
+        f"{row.name} {duration(row.micro.summary.median)}"
+        for row in bench.rows
+        if row.micro is not None
+    ]
+    if bench.failures:
+        return Verdict("error", f"Failed: {', '.join(bench.failures)}.", ", ".join(calls))
+    if bench.interrupted:
+        return Verdict("unclear", "Interrupted.", ", ".join(calls))
+    return Verdict("good", "Measured.", ", ".join(calls))
+
+
+MARKDOWN_COLUMNS = ("When", "What", "How", "Verdict", "Found", "Main metric")
+
+
+def index_markdown(folder: Path) -> str:
+    """Return all runs and benches of a folder as a table in Markdown, the newest first.
+
+    It raises what `entries_of` raises.
+    """
+    rows = [_markdown_row(entry) for entry in entries_of(folder)]
+    lines = [
+        f"# Runs in {escape_markdown(folder.resolve().name)}",
+        "",
+        *markdown_table(MARKDOWN_COLUMNS, rows),
+        "",
+        "<!-- made by tracekit -->",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_row(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    verdict, followed = entry["verdict"], entry["followed"]
+    value = "not available"
+    if followed is not None:
+        value = f"{heading(followed.name)} {quantity(followed.value, followed.unit)}"
+    return (
+        stamp(entry["created"]) if entry["created"] else "not stated",
+        entry["name"],
+        " · ".join(filter(None, (entry["machine"], entry["details"]))),
+        f"{verdict.lead} {verdict.message}".strip(),
+        entry["findings"],
+        value,
+    )
 
 
 def _read(run: Recording) -> tuple[Provenance, Result | None, str]:

@@ -13,6 +13,8 @@ from .chart import moved as moved
 from .chart import span as span
 from .chart import svg_text as svg_text
 from .chart import upright as upright
+from .markdown import escape_markdown as escape_markdown
+from .markdown import markdown_table as markdown_table
 from .panel import together as together
 from .panels import PANELS as PANELS
 from .panels.timeline import drawn as drawn

@@ -27,6 +27,7 @@ from tracekit.nightly.gate.report.model import CAPTURE, Case, GateReport, Suite,
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
 from tracekit.nightly.history.night import LEADS, Judged, Outcome
+from tracekit.report.markdown import escape_markdown
 from tracekit.report.text import visible
 
 ROOT = Path(__file__).parents[4]
@@ -273,7 +274,7 @@ def test_a_machine_reads_back_what_can_be_seen(text: str) -> None:
 @given(TEXTS)
 @example("1. one")
 def test_markdown_shows_it_as_it_is_wherever_it_stands(text: str) -> None:
-    line = words.escaped(text)
+    line = escape_markdown(text)
     assert "\n" not in line
     assert shown(MARKDOWN.parseInline(line)[0].children) == words.said(text)
     kinds = {each.type for each in MARKDOWN.parse(line)}

@@ -1,13 +1,12 @@
 """A gate's report in words: for the terminal, Markdown, GitHub's annotations."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from tracekit.base import quantity, stamp
 from tracekit.compare import Shown
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.history.night import LEADS, Outcome
-from tracekit.report import line, sentence, visible
+from tracekit.report import escape_markdown, line, markdown_table, sentence, visible
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"
@@ -119,9 +118,6 @@ def ruling(case: Case) -> str:
     return f"{lead}: {message}" if message and message != lead else lead
 
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
-# What begins a list, a rule or the line below a heading.
-_BEGINNING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+=]+(?:\s|$)))")
 _MARKS = {
     Outcome.OK: "✅",
     Outcome.REGRESSION: "❌",
@@ -137,25 +133,23 @@ def markdown(report: GateReport) -> str:
     return "\n".join(_lines(report)) + "\n"
 
 
-def escaped(text: str) -> str:
-    """Return a text that Markdown shows as it is, on one line."""
-    return _BEGINNING.sub(r"\1\\", _SPECIAL.sub(r"\\\1", said(text)))
-
-
 def _lines(report: GateReport) -> Iterator[str]:
-    yield f"## {_MARKS[report.outcome]} {escaped(heading(report))}"
+    yield f"## {_MARKS[report.outcome]} {escape_markdown(heading(report))}"
     yield ""
-    yield f"{escaped(report.title)}{_when(report)}"
+    yield f"{escape_markdown(report.title)}{_when(report)}"
     for suite in report.suites:
         yield from _suite(suite)
     known = [f"{fact}: {report.environment[fact]}" for fact in _FACTS if fact in report.environment]
     if known:
-        yield from ("", escaped(", ".join(known)))
+        yield from ("", escape_markdown(", ".join(known)))
     for warning in report.warnings:
-        yield from ("", f"> {escaped(warning)}")
+        yield from ("", f"> {escape_markdown(warning)}")
     if report.links:
         yield ""
-        yield from (f"- {escaped(link.words)}: {escaped(link.target)}" for link in report.links)
+        yield from (
+            f"- {escape_markdown(link.words)}: {escape_markdown(link.target)}"
+            for link in report.links
+        )
     yield from ("", "<!-- made by tracekit -->")
 
 
@@ -163,30 +157,24 @@ def _when(report: GateReport) -> str:
     facts = [stamp(report.started)] if report.started else []
     facts += [f"commit {report.commit}"] if report.commit else []
     facts += [f"machine {report.machine}"] if report.machine else []
-    return f" ({escaped(', '.join(facts))})" if facts else ""
+    return f" ({escape_markdown(', '.join(facts))})" if facts else ""
 
 
 def _suite(suite: Suite) -> Iterator[str]:
-    yield from ("", f"### {_MARKS[suite.outcome]} {escaped(titled(suite))}", "")
+    yield from ("", f"### {_MARKS[suite.outcome]} {escape_markdown(titled(suite))}", "")
     if suite.reason:
-        yield from (escaped(suite.reason), "")
+        yield from (escape_markdown(suite.reason), "")
     if kind := suite.labels.get("reference kind"):
-        yield from (escaped(f"The reference is {kind}."), "")
+        yield from (escape_markdown(f"The reference is {kind}."), "")
     rows = [row(case) for case in suite.cases if case.kind != "finding"]
     if rows:
-        yield from _table(COLUMNS, rows)
+        yield from markdown_table(COLUMNS, rows)
     found = [case for case in suite.cases if case.kind == "finding"]
     if found:
         yield ""
     for finding in found:
         mark = f"{_MARKS[finding.outcome]} " if finding.outcome else ""
-        yield f"- {mark}**{escaped(finding.name)}** {escaped(finding.message)}"
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(columns)} |"
-    yield f"|{' --- |' * len(columns)}"
-    yield from (f"| {' | '.join(escaped(cell) for cell in cells)} |" for cells in rows)
+        yield f"- {mark}**{escape_markdown(finding.name)}** {escape_markdown(finding.message)}"
 
 
 def annotations(report: GateReport) -> Iterator[str]:
