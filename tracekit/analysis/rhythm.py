@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.handover import Handover
 from tracekit.analysis.idle.pieces import CAUSES
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet, Times, union
+from tracekit.analysis.intervals import IntervalSet, Times, in_order, union
 from tracekit.analysis.intervals import gaps as gaps_between
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import quiet_limit
@@ -129,19 +129,25 @@ def beats(
             "the steps are a server's, which differ with the requests that arrive; "
             "the metric tick_spikes counts those that took too long."
         )
-    steady = steady_steps(steps).sort_values("start", kind="stable")
+    steady = in_order(steady_steps(steps))
     follows, starts, ends = _by_device(steady) or _by_starts(steps, steady)
-    steady, starts, ends = steady[follows], starts[follows], ends[follows]
     ends = _until_reference(starts, ends, annotations)
-    variant = steady["variant"].fillna("") if "variant" in steady else pd.Series("", steady.index)
-    names = np.asarray(variant.astype(str), dtype=object)
     work, pieces = (_known(steady, name) for name in ("work", "pieces"))
-    parts = [(str(name), names == name) for name in np.unique(names)]
-    found = tuple(
-        Beats(name, starts[chosen], ends[chosen], work[chosen], pieces[chosen])
-        for name, chosen in parts
-    )
-    return tuple(_long_enough(found))
+    found: list[Beats] = []
+    for name, own in _by_variant(steady):
+        chosen = follows & own
+        if chosen.any():
+            known = work[chosen], pieces[chosen]
+            found.append(Beats(name, starts[chosen], ends[chosen], *known))
+    return tuple(_long_enough(tuple(found)))
+
+
+def _by_variant(steady: pd.DataFrame) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Return the variants in order, each with which of the steps are of it."""
+    if "variant" not in steady:
+        return [("", np.ones(len(steady), np.bool_))]
+    codes, names = pd.factorize(steady["variant"].fillna(""), sort=True)
+    return [(str(name), codes == code) for code, name in enumerate(names)]
 
 
 def _known(steady: pd.DataFrame, name: str) -> NDArray[np.float64]:

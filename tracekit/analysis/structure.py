@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import NEVER, Times
+from tracekit.analysis.intervals import FOREVER, NEVER, Times
 from tracekit.analysis.rounds import GroupRow, find_begin, find_round
 
 FEWEST = 8
@@ -256,9 +256,8 @@ def _stretch(groups: _Groups, alike: Flags, length: int) -> tuple[int, int] | No
     if not begins.size:
         return None
     pieces, busy = groups.rows(length)
-    near = [each.rolling(_LOOK, min_periods=1) for each in map(pd.Series, (busy, busy[::-1]))]
-    before, behind = (each.median().to_numpy() for each in near)
-    tail, head = before[ends[:-1] - 1], behind[::-1][begins[1:]]
+    tail = _medians(busy, np.maximum(ends[:-1] - _LOOK, 0), ends[:-1])
+    head = _medians(busy, begins[1:], np.minimum(begins[1:] + _LOOK, busy.size))
     spread = float(np.median(np.abs(np.diff(busy)))) if busy.size > 1 else 0.0
     like = np.abs(tail - head) <= np.maximum(_LEVEL * np.maximum(tail, head), _FAR * spread)
     like &= pieces[ends[:-1] - 1] == pieces[begins[1:]]
@@ -277,6 +276,17 @@ def _stretch(groups: _Groups, alike: Flags, length: int) -> tuple[int, int] | No
     if sums[end + length] - sums[begin] < OF_WORK * sums[-1]:
         return None
     return begin, end + length
+
+
+def _medians(values: Times, begins: Places, ends: Places) -> NDArray[np.float64]:
+    """Return the median of the values in each stretch [begin, end) of at most `_LOOK` of them."""
+    places = begins[:, np.newaxis] + np.arange(_LOOK)
+    inside = places < ends[:, np.newaxis]
+    values = np.where(inside, values[np.minimum(places, values.size - 1)], FOREVER)
+    values.sort(axis=1)
+    numbers = ends - begins
+    rows = np.arange(begins.size)
+    return (values[rows, (numbers - 1) // 2] + values[rows, numbers // 2]) / 2
 
 
 def _mostly(flags: Flags) -> tuple[int, int]:

@@ -250,7 +250,7 @@ def _gaps_by_device(
         number = np.full(len(pieces), devices.searchsorted(device), np.int16)
         numbered = pd.Categorical.from_codes(number, pd.Index(devices))
         tables.append(pieces.assign(gap=pieces["gap"] + before, device=numbered))
-    return pd.concat(tables, ignore_index=True)
+    return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
 
 
 def _ran(life: Work, chosen: NDArray[np.bool_]) -> IntervalSet:

@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 from tracekit.analysis.idle.awaited import Awaited
 from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.slopes import Wait
-from tracekit.analysis.idle.work import Flags, Surroundings
-from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, distinct
+from tracekit.analysis.idle.work import Flags, Sights, Surroundings
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Runs, Times, distinct
 
 LATE = 100_000
 """Queued work that waits longer than this on a device that nobody uses starts late; ns."""
@@ -165,10 +165,11 @@ def attribute_gaps(
     """
     follows = _followers(gaps, lives)
     pieces = cut_at(gaps, np.concatenate((lives.bounds, around.bounds, awaited.bounds)))
-    party = _parties(pieces, lives, awaited, around, target, follows)
-    cause = _causes(pieces, party, lives, around, follows)
+    seen = around.at(pieces.start)
+    party = _parties(pieces, lives, awaited, seen, target, follows)
+    cause = _causes(pieces, party, lives, around, seen, follows)
     cause = _starts(pieces, cause, lives, gaps, follows, many)
-    during, names = _during(pieces.start, around)
+    during, names = _during(pieces.start, around, seen)
     waited = _waited(gaps, follows, awaited)[pieces.gap]
     codes = {"party": party, "cause": cause, "waited": waited, "during": during}
     texts = {
@@ -192,26 +193,43 @@ def _parties(
     pieces: Cut,
     lives: Lives,
     awaited: Awaited,
-    around: Surroundings,
+    seen: Sights,
     target: Lives,
     follows: NDArray[np.intp],
 ) -> Codes:
     at = pieces.start
-    follow = follows[pieces.gap]
-    writing = around.written.contains(at)
-    held = _held(at, follow, awaited, writing)
+    party = np.select(
+        [lives.running.contains(at), lives.on_the_way_there.contains(at)],
+        [_code(Party.WITHIN_BUFFER), _code(Party.WAY_THERE)],
+        _code(Party.HOST),
+    )
+    # Mostly these are few; whom they belong to takes several looks.
+    rest = np.flatnonzero(party == _code(Party.HOST))
+    follow = follows[pieces.gap[rest]]
+    party[rest] = _other_parties(at[rest], follow, lives, awaited, seen.of(rest), target)
+    return party
+
+
+def _other_parties(
+    at: Times,
+    follow: NDArray[np.intp],
+    lives: Lives,
+    awaited: Awaited,
+    seen: Sights,
+    target: Lives,
+) -> Codes:
+    """Return the party of moments at which no command buffer was there or on its way there."""
+    held = _held(at, follow, awaited, seen.written)
     # Behind the last command buffer nothing tells of a thread that goes on.
     tail = follow == lives.started.size
-    compiling = around.compiling(at)
+    compiling = seen.compiled
     # What the driver does while a command buffer is on its way is for that one.
-    driver = around.driver.contains(at) & ~target.on_the_way_there.contains(at)
-    alone = writing & _begun_last(at, follow, awaited)
+    driver = seen.driver & ~target.on_the_way_there.contains(at)
+    alone = seen.written & _begun_last(at, follow, awaited)
     untold = _uncommitted(lives, follow) & ~alone
-    unseen = ~(around.at_work(at) | driver | compiling)
+    unseen = ~(seen.written | seen.wiring | driver | compiling)
     return np.select(
         [
-            lives.running.contains(at),
-            lives.on_the_way_there.contains(at),
             untold & ~driver & ~compiling,
             held != _code(Party.HOST),
             tail & lives.on_the_way_back.contains(at),
@@ -220,8 +238,6 @@ def _parties(
             untold | (unseen & _unreported(lives, at)),
         ],
         [
-            _code(Party.WITHIN_BUFFER),
-            _code(Party.WAY_THERE),
             _code(Party.UNKNOWN),
             held,
             _code(Party.WAY_BACK),
@@ -297,25 +313,30 @@ def _causes(
     party: Codes,
     lives: Lives,
     around: Surroundings,
+    seen: Sights,
     follows: NDArray[np.intp],
 ) -> Codes:
-    at = pieces.start
-    ends = np.append(lives.started, FOREVER)[follows[pieces.gap]]
-    committed = np.append(lives.committed, FOREVER)[follows[pieces.gap]]
-    committed = np.where(committed == NEVER, FOREVER, committed)
     there = party == _code(Party.WAY_THERE)
     within = party == _code(Party.WITHIN_BUFFER)
     unknown = party == _code(Party.UNKNOWN)
     host = (party == _code(Party.HOST)) | unknown
+    at = pieces.start[there]
+    follow = follows[pieces.gap[there]]
+    committed = np.append(lives.committed, FOREVER)[follow]
+    committed = np.where(committed == NEVER, FOREVER, committed)
+    driving = there.copy()
+    asleep = there.copy()
+    driving[there] = around.driving(at, committed)
+    asleep[there] = around.asleep(at, np.append(lives.started, FOREVER)[follow])
     return np.select(
         [
-            around.compiling(at) & unknown,
-            around.wiring.contains(at) & (there | host),
-            around.driving(at, committed) & there,
-            around.driver.contains(at) & host,
-            around.others.contains(at) & (there | within),
-            around.asleep(at, ends) & there,
-            around.written.contains(at) & host & ~unknown,
+            seen.compiled & unknown,
+            seen.wiring & (there | host),
+            driving,
+            seen.driver & host,
+            seen.others & (there | within),
+            asleep,
+            seen.written & host & ~unknown,
         ],
         [
             _code(Cause.COMPILE),
@@ -342,14 +363,15 @@ def _starts(
 
     All are time on the way there that nothing explains; their sum in a gap decides.
     """
-    unexplained = cause == _code(Cause.BETWEEN_BUFFERS)
-    lengths = np.where(unexplained, pieces.end - pieces.start, 0)
-    sums = np.bincount(pieces.gap, weights=lengths, minlength=gaps.starts.size)
-    committed = np.append(lives.committed, FOREVER)[follows]
+    unexplained = np.flatnonzero(cause == _code(Cause.BETWEEN_BUFFERS))
+    groups = Runs.of(pieces.gap[unexplained])
+    sums = groups.reduce(np.add, (pieces.end - pieces.start)[unexplained])
+    gap = groups.keys
+    committed = np.append(lives.committed, FOREVER)[follows[gap]]
     usual_start = lives.usual_start
-    ahead = gaps.starts - np.where(committed == NEVER, gaps.ends, committed)
+    ahead = gaps.starts[gap] - np.where(committed == NEVER, gaps.ends[gap], committed)
     dry = ahead <= usual_start
-    boundaries = sums[~dry & (sums > 0)]
+    boundaries = sums[~dry]
     usual = float(np.quantile(boundaries, _USUAL)) if boundaries.size >= many else 0.0
     if usual > _LONGEST:
         usual = 0.0
@@ -358,23 +380,20 @@ def _starts(
     kinds = np.select(
         [late, dry], [_code(Cause.LATE_START), _code(Cause.START)], _code(Cause.BETWEEN_BUFFERS)
     )
-    return np.where(unexplained, kinds[pieces.gap], cause).astype(np.int16)
+    result = cause.copy()
+    result[unexplained] = np.repeat(kinds, groups.sizes)
+    return result
 
 
-def _during(at: Times, around: Surroundings) -> tuple[Codes, list[str]]:
+def _during(at: Times, around: Surroundings, seen: Sights) -> tuple[Codes, list[str]]:
     """Return what the host did at each moment: the workload's word first, the innermost span."""
     names = ["", *DOING, *around.annotated]
-    seen = [
-        around.compiler.contains(at),
-        around.written.contains(at),
-        around.wiring.contains(at),
-        around.driver.contains(at),
-    ]
-    doing = np.select(seen, [np.int16(names.index(kind)) for kind in DOING], np.int16(0))
+    flags = [seen.compiler, seen.written, seen.wiring, seen.driver]
+    doing = np.select(flags, [np.int16(names.index(kind)) for kind in DOING], np.int16(0))
     latest = np.full(at.size, NEVER)
     for place, own in enumerate(around.annotated.values(), start=1 + len(DOING)):
         begun = own.interval_start(at)
-        inner = (begun > latest) & ~seen[0]
+        inner = (begun > latest) & ~seen.compiler
         doing, latest = np.where(inner, np.int16(place), doing), np.maximum(latest, begun)
     return doing, names
 

@@ -1,7 +1,7 @@
 """The life of the target's work, and what host, driver, compiler and others did meanwhile."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Literal
 
@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, in_order
+from tracekit.analysis.intervals import (
+    FOREVER,
+    NEVER,
+    IntervalSet,
+    Runs,
+    Times,
+    heads_of,
+    in_order,
+)
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import wirings
@@ -42,8 +50,15 @@ def of_buffer(
     ids, wanted = (
         frame["command_buffer"].to_numpy(dtype=np.uint64, na_value=0) for frame in (rows, work)
     )
-    found = pd.Series(times[known]).groupby(ids[known]).agg(best)
-    values = found.reindex(wanted, fill_value=NEVER).to_numpy()
+    groups = Runs.of(ids[known])
+    found = groups.reduce(np.minimum if best == "min" else np.maximum, times[known])
+    # Rows of one command buffer mostly follow one another: each run of them is looked up once.
+    heads = heads_of(wanted)
+    place = np.searchsorted(groups.keys, wanted[heads])
+    there = np.append(groups.keys, 0)[place] == wanted[heads]
+    there &= place < groups.keys.size
+    moments = np.where(there, np.append(found, NEVER)[place], NEVER)
+    values = np.repeat(moments, np.diff(np.append(heads, wanted.size)))
     return np.where(work["command_buffer"].notna(), values, NEVER)
 
 
@@ -93,8 +108,16 @@ def work_of(
     if completions is not None:
         completed = of_buffer(own, completions, moments(completions["time"]), "max")
         end = np.where(completed == NEVER, end, np.minimum(end, np.maximum(start, completed)))
-    buffer = pd.factorize(own["command_buffer"])[0].astype(np.int64)
-    return Work(begun, submitted, start, end, completed, buffer, device_numbers(own))
+    return Work(begun, submitted, start, end, completed, _numbers(own), device_numbers(own))
+
+
+def _numbers(own: pd.DataFrame) -> Times:
+    """Return the number of each row's command buffer, from 0 in the order of rows; -1 for none."""
+    buffers = own["command_buffer"]
+    if buffers.isna().any() or not buffers.is_monotonic_increasing:
+        return pd.factorize(buffers)[0].astype(np.int64)
+    ids = buffers.to_numpy(dtype=np.uint64)
+    return np.cumsum(np.diff(ids, prepend=ids[:1]) != 0, dtype=np.int64)
 
 
 def device_numbers(own: pd.DataFrame) -> Times:
@@ -176,38 +199,56 @@ def timeline_table(
     """
     alone, number = life.buffer < 0, life.start.size
     keys = np.where(alone, life.buffer.max(initial=-1) + 1 + np.arange(number), life.buffer)
-    pieces = pd.DataFrame(
-        {
-            "begun": life.begun,
-            "committed": life.submitted,
-            "started": life.start,
-            "ended": life.end,
-            "completed": life.completed,
-            "busy": life.end - life.start,
-            "known": ~alone,
-            "device": life.device,
-        }
+    groups = Runs.of(keys * (1 + life.device.max(initial=0)) + life.device)
+    first = groups.first
+    encoded, thread = _submitters(
+        in_order(device.own).iloc[first], submissions, encoders, known=not alone.any()
     )
-    keys = keys * (1 + life.device.max(initial=0)) + life.device
-    ways = dict.fromkeys(("begun", "committed", "started", "known", "device"), "min")
-    ways |= {"busy": "sum"}
-    pieces["encoders"] = np.full(number, NEVER)
-    pieces["thread"] = np.full(number, NEVER)
-    own = in_order(device.own)
-    if submissions is not None and "encoders" in submissions and not alone.any():
-        pieces["encoders"] = of_buffer(own, submissions, moments(submissions["encoders"]), "max")
+    intervals = groups.sizes
+    started = groups.reduce(np.minimum, life.start)
+    columns = {
+        "begun": _nullable(groups.reduce(np.minimum, life.begun)),
+        "committed": _nullable(groups.reduce(np.minimum, life.submitted)),
+        "started": started,
+        "known": ~alone[first],
+        "device": life.device[first],
+        "busy": groups.reduce(np.add, life.end - life.start),
+        "ended": groups.reduce(np.maximum, life.end),
+        "completed": _nullable(groups.reduce(np.maximum, life.completed)),
+        "encoders": np.where(encoded > 0, encoded, intervals),
+        "thread": _nullable(thread),
+        "intervals": intervals,
+    }
+    order = np.lexsort((first, started))
+    return pd.DataFrame({name: column[order] for name, column in columns.items()})
+
+
+def _submitters(
+    buffers: pd.DataFrame,
+    submissions: pd.DataFrame | None,
+    encoders: pd.DataFrame | None,
+    *,
+    known: bool,
+) -> tuple[Times, Times]:
+    """Return how many encoders each command buffer has, and the id of the thread of its commit.
+
+    NEVER where nothing tells, and for all where not all command buffers are `known`.
+    """
+    encoded = np.full(len(buffers), NEVER)
+    thread = np.full(len(buffers), NEVER)
+    if not known:
+        return encoded, thread
+    if submissions is not None and "encoders" in submissions:
+        encoded = of_buffer(buffers, submissions, moments(submissions["encoders"]), "max")
     for frame in (submissions, encoders):
-        if frame is not None and "tid" in frame and not alone.any():
-            threads = of_buffer(own, frame, moments(frame["tid"]), "max")
-            pieces["thread"] = _filled(pieces["thread"].to_numpy(), threads)
-    groups = pieces.groupby(keys, sort=False)
-    ways |= dict.fromkeys(("ended", "completed", "encoders", "thread"), "max")
-    table = groups.agg(ways)
-    table["intervals"] = groups.size()
-    table["encoders"] = table["encoders"].where(table["encoders"] > 0, table["intervals"])
-    for name in ("begun", "committed", "completed", "thread"):
-        table[name] = table[name].astype("Int64").mask(table[name] == NEVER)
-    return table.sort_values("started", kind="stable", ignore_index=True)
+        if frame is not None and "tid" in frame:
+            thread = _filled(thread, of_buffer(buffers, frame, moments(frame["tid"]), "max"))
+    return encoded, thread
+
+
+def _nullable(times: Times) -> pd.arrays.IntegerArray:
+    """Return times as a column that is null where one is NEVER."""
+    return pd.arrays.IntegerArray(times, times == NEVER)
 
 
 def written(encoders: pd.DataFrame | None, submissions: pd.DataFrame | None) -> IntervalSet:
@@ -277,6 +318,22 @@ NO_WORK = (IDLE, REFERENCE)
 """Names of spans in which there was no work of the target to do."""
 
 
+@dataclass(frozen=True, eq=False)
+class Sights:
+    """What of `Surroundings` is seen at some moments, one flag for each of them."""
+
+    written: Flags
+    driver: Flags
+    wiring: Flags
+    compiler: Flags
+    compiled: Flags
+    others: Flags
+
+    def of(self, chosen: NDArray[np.intp]) -> "Sights":
+        """Return what is seen at some of the moments."""
+        return Sights(*(getattr(self, each.name)[chosen] for each in fields(self)))
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """When each of those was at work.
@@ -313,19 +370,22 @@ class Surroundings:
         through = np.append(ends, FOREVER)[np.searchsorted(starts, submitted)]
         return self.driver.contains(at) & (at < through)
 
-    def compiling(self, at: Times) -> Flags:
-        """Say when a pipeline was made, by the compiler's rows or the workload's word."""
-        return self.compiled.contains(at)
-
     @cached_property
     def compiled(self) -> IntervalSet:
         """When a pipeline was made, by the compiler's rows or the workload's word."""
         annotated = self.annotated.get(COMPILE, IntervalSet.empty())
         return IntervalSet.union_of([self.compiler, annotated])
 
-    def at_work(self, at: Times) -> Flags:
-        """Say when the host was seen at work for the target: it encoded, or wired memory."""
-        return self.written.contains(at) | self.wiring.contains(at)
+    def at(self, moments: Times) -> "Sights":
+        """Return what is seen at each of the moments."""
+        return Sights(
+            written=self.written.contains(moments),
+            driver=self.driver.contains(moments),
+            wiring=self.wiring.contains(moments),
+            compiler=self.compiler.contains(moments),
+            compiled=self.compiled.contains(moments),
+            others=self.others.contains(moments),
+        )
 
     def asleep(self, at: Times, until: Times) -> Flags:
         """Say when the device was in no performance state, and came into one by `until`."""
