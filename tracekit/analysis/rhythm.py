@@ -1,8 +1,8 @@
 """The rhythm of the workload's steps: how even it is, which steps stand out, and why."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.handover import Handover
 from tracekit.analysis.idle.pieces import CAUSES
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet, Times, in_order, union
+from tracekit.analysis.intervals import IntervalSet, Times, in_order
 from tracekit.analysis.intervals import gaps as gaps_between
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import quiet_limit
@@ -247,6 +247,61 @@ WITHOUT_WORK = "the device had nothing of the target to do"
 COMPILED = "shaders were compiled"
 
 
+@dataclass(frozen=True)
+class Happening:
+    """Stretches of time that may explain a slow step, `what` they are in words."""
+
+    what: str
+    when: IntervalSet
+
+
+@dataclass(frozen=True, eq=False)
+class Happenings:
+    """What happened beside the steps, by the tables that show it.
+
+    It is gathered when a slow step is to be explained: in most recordings none is.
+    """
+
+    gpu_intervals: pd.DataFrame | None
+    compiler_activity: pd.DataFrame | None
+    driver_events: pd.DataFrame | None
+    gpu_performance_states: pd.DataFrame | None
+    thermal_states: pd.DataFrame | None
+    spans: pd.DataFrame | None
+    handover: Handover | None
+    gaps: pd.DataFrame | None
+
+    @cached_property
+    def listed(self) -> tuple[Happening, ...]:
+        """All kinds of happenings that there are, the most telling one first.
+
+        A compile says more than a span of the workload, and that more than an idle device. Idle
+        time has the causes of the table `gaps`, and of other processes only work on the target's
+        channels counts, as there.
+        """
+        listed = [
+            *_of_the_host(self.compiler_activity, self.spans),
+            *_of_others(self.gpu_intervals),
+        ]
+        if self.driver_events is not None:
+            listed.append(_happening(_WIRED, wirings(self.driver_events)))
+        did = self.spans
+        if did is not None:
+            did = did[~did["name"].isin([COMPILE, IDLE, REFERENCE])]
+        for frame, column, words in (
+            (self.thermal_states, "state", f"{_THERMAL} {{}}"),
+            (self.gpu_performance_states, "state", f"{_CLOCKED} {{}}"),
+            (did, "name", f"{_SPAN} “{{}}”"),
+        ):
+            if frame is not None:
+                groups = frame.groupby(column, sort=True)
+                listed += [_happening(words.format(value), rows) for value, rows in groups]
+        listed += _idle_by_cause(self.gaps)
+        if self.gpu_intervals is not None and _divided(self.gpu_intervals, self.handover):
+            listed += _of_the_target(self.gpu_intervals)
+        return tuple(each for each in listed if each.when.starts.size)
+
+
 def happenings(
     gpu_intervals: pd.DataFrame | None,
     compiler_activity: pd.DataFrame | None,
@@ -256,37 +311,23 @@ def happenings(
     spans: pd.DataFrame | None,
     handover: Handover | None,
     gaps: pd.DataFrame | None,
-) -> pd.DataFrame:
-    """Return the table `happenings`: start, duration, `what` in words, and its `rank`.
-
-    Rows of one kind do not overlap. The most telling kind has the lowest rank: a compile says more
-    than a span of the workload, and that more than an idle device. Idle time has the causes of the
-    table `gaps`, and of other processes only work on the target's channels counts, as there.
-    """
-    found = [*_of_the_host(compiler_activity, spans), *_of_others(gpu_intervals)]
-    if driver_events is not None:
-        found.append((_WIRED, _joined(wirings(driver_events))))
-    did = None if spans is None else spans[~spans["name"].isin([COMPILE, IDLE, REFERENCE])]
-    for frame, column, words in (
-        (thermal_states, "state", f"{_THERMAL} {{}}"),
-        (gpu_performance_states, "state", f"{_CLOCKED} {{}}"),
-        (did, "name", f"{_SPAN} “{{}}”"),
-    ):
-        if frame is not None:
-            groups = frame.groupby(column, sort=True)
-            found += [(words.format(value), _joined(rows)) for value, rows in groups]
-    found += _idle_by_cause(gaps)
-    if gpu_intervals is not None and _divided(gpu_intervals, handover):
-        found += _of_the_target(gpu_intervals)
-    return _as_table(found)
-
-
-_Happening = tuple[str, tuple[Times, Times]]
+) -> Happenings:
+    """Return what happened beside the steps."""
+    return Happenings(
+        gpu_intervals,
+        compiler_activity,
+        driver_events,
+        gpu_performance_states,
+        thermal_states,
+        spans,
+        handover,
+        gaps,
+    )
 
 
 def _of_the_host(
     compiler_activity: pd.DataFrame | None, spans: pd.DataFrame | None
-) -> list[_Happening]:
+) -> list[Happening]:
     """Return when pipelines were compiled, by the trace and by the workload's word."""
     compiled = [] if compiler_activity is None else [compiler_activity[compiler_activity["target"]]]
     if spans is not None:
@@ -294,10 +335,10 @@ def _of_the_host(
     if not compiled:
         return []
     every = pd.concat(part[["start", "duration"]] for part in compiled)
-    return [(COMPILED, _joined(every))]
+    return [_happening(COMPILED, every)]
 
 
-def _of_others(gpu_intervals: pd.DataFrame | None) -> list[_Happening]:
+def _of_others(gpu_intervals: pd.DataFrame | None) -> list[Happening]:
     """Return when other processes used the target's channels."""
     if gpu_intervals is None:
         return []
@@ -305,28 +346,17 @@ def _of_others(gpu_intervals: pd.DataFrame | None) -> list[_Happening]:
     if "channel" in gpu_intervals:
         channels = gpu_intervals.loc[gpu_intervals["target"], "channel"].unique()
         others = others[others["channel"].isin(channels)]
-    return [(BESIDE, _joined(others))]
+    return [_happening(BESIDE, others)]
 
 
-def _of_the_target(gpu_intervals: pd.DataFrame) -> list[_Happening]:
+def _of_the_target(gpu_intervals: pd.DataFrame) -> list[Happening]:
     """Return when the device had no work of the target, and when it had."""
-    own = _joined(gpu_intervals.loc[gpu_intervals["target"], ["start", "duration"]])
-    if not own[0].size:
+    own = _happening(LONGER_WORK, gpu_intervals.loc[gpu_intervals["target"], ["start", "duration"]])
+    ran = own.when
+    if not ran.starts.size:
         return []
-    idle = gaps_between(*own, int(own[0][0]), int(own[1][-1]))
-    return [(WITHOUT_WORK, idle), (LONGER_WORK, own)]
-
-
-def _as_table(found: Sequence[_Happening]) -> pd.DataFrame:
-    """Return happenings as a table, ranked in their order."""
-    names = list(dict.fromkeys(what for what, _ in found))
-    codes = np.array([names.index(what) for what, _ in found], np.int64)
-    rank = np.repeat(np.arange(len(found)), [times[0].size for _, times in found])
-    none = [np.empty(0, np.int64)]
-    starts = np.concatenate([*none, *(times[0] for _, times in found)])
-    ends = np.concatenate([*none, *(times[1] for _, times in found)])
-    what = pd.Categorical.from_codes(codes[rank], pd.Index(names, dtype="object"))
-    return pd.DataFrame({"start": starts, "duration": ends - starts, "what": what, "rank": rank})
+    idle = gaps_between(ran.starts, ran.ends, int(ran.starts[0]), int(ran.ends[-1]))
+    return [Happening(WITHOUT_WORK, IntervalSet(*idle)), own]
 
 
 def _divided(gpu_intervals: pd.DataFrame, handover: Handover | None) -> bool:
@@ -335,16 +365,16 @@ def _divided(gpu_intervals: pd.DataFrame, handover: Handover | None) -> bool:
     return handover is not None or not by_a_host
 
 
-def _idle_by_cause(gaps: pd.DataFrame | None) -> list[tuple[str, tuple[Times, Times]]]:
+def _idle_by_cause(gaps: pd.DataFrame | None) -> list[Happening]:
     if gaps is None:
         return []
     words = {str(cause): f"{_IDLE}: {text}" for cause, text in CAUSES.items()}
     groups = gaps.groupby("cause", observed=True, sort=True)
-    return [(words[str(cause)], _joined(rows)) for cause, rows in groups]
+    return [_happening(words[str(cause)], rows) for cause, rows in groups]
 
 
-def _joined(rows: pd.DataFrame) -> tuple[Times, Times]:
-    return union(*bounds(rows))
+def _happening(what: str, rows: pd.DataFrame) -> Happening:
+    return Happening(what, IntervalSet.of(*bounds(rows)))
 
 
 UNEXPLAINED = ""
@@ -411,7 +441,7 @@ class Explanation:
 
 
 def explain(
-    beats: Beats, slow: NDArray[np.bool_], excess: NDArray[np.float64], happenings: pd.DataFrame
+    beats: Beats, slow: NDArray[np.bool_], excess: NDArray[np.float64], happenings: Happenings
 ) -> Explanation:
     """Find for each slow step the most telling happening that covers most of its excess.
 
@@ -422,10 +452,11 @@ def explain(
     times, needed = beats.times[slow], _MOST * excess[slow]
     causes = np.full(times.size, UNEXPLAINED, dtype=object)
     compiled, idle = np.zeros(times.size), np.zeros(times.size)
-    for (_, what), rows in happenings.groupby(["rank", "what"], sort=True, observed=True):
-        covered = IntervalSet.of(*bounds(rows)).within(beats.starts, beats.ends)
+    for happening in happenings.listed:
+        what = happening.what
+        covered = happening.when.within(beats.starts, beats.ends)
         beyond = covered[slow] - np.median(covered[~slow])
-        if str(what).startswith(_STATES):
+        if what.startswith(_STATES):
             usual = covered[~slow].sum() / max(1, beats.times[~slow].sum())
             beyond = covered[slow] - usual * times
         if what == COMPILED:

@@ -142,10 +142,25 @@ def longest(
     table: str, starts: "Times", ends: "Times", notes: tuple[str, ...] = ()
 ) -> tuple[Evidence, ...]:
     """Return the windows that last longest, longest first, at most twenty."""
-    order = (starts - ends).argsort(kind="stable")[:_SHOWN].tolist()
     return tuple(
-        Evidence(table, int(starts[i]), int(ends[i]), notes[i] if notes else "") for i in order
+        Evidence(table, int(starts[i]), int(ends[i]), notes[i] if notes else "")
+        for i in longest_first(ends - starts)
     )
+
+
+def longest_first(lengths: "Times") -> list[int]:
+    """Return the places of the longest, at most twenty, longest first; of equal ones the first.
+
+    Only those are sorted: there may be a million others.
+    """
+    number = min(_SHOWN, lengths.size)
+    if not number:
+        return []
+    parted = lengths.copy()
+    parted.partition(lengths.size - number)
+    places = (lengths >= parted[lengths.size - number]).nonzero()[0]
+    order = (-lengths[places]).argsort(kind="stable")[:number]
+    return places[order].tolist()
 
 
 def moments(

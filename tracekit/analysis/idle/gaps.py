@@ -6,6 +6,7 @@ that would show one of them, its time goes to those behind it; so they are not k
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -19,11 +20,11 @@ from tracekit.analysis.idle.samples import other_thread
 from tracekit.analysis.idle.waits import Waits, sampled_waits, waits_by_calls, waits_of
 from tracekit.analysis.idle.work import NO_WORK, Surroundings, Work, covered, written
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
-from tracekit.analysis.intervals import FOREVER, IntervalSet, Times
+from tracekit.analysis.intervals import FOREVER, IntervalSet, Runs, Times, heads_of
 from tracekit.analysis.intervals import gaps as between
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.rule import Evidence
+from tracekit.analysis.rule import Evidence, longest_first
 from tracekit.analysis.scope import Device
 from tracekit.base import percent
 from tracekit.workload import COMPILE
@@ -250,7 +251,7 @@ def _gaps_by_device(
         number = np.full(len(pieces), devices.searchsorted(device), np.int16)
         numbered = pd.Categorical.from_codes(number, pd.Index(devices))
         tables.append(pieces.assign(gap=pieces["gap"] + before, device=numbered))
-    return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
+    return GapsTable(tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True))
 
 
 def _ran(life: Work, chosen: NDArray[np.bool_]) -> IntervalSet:
@@ -292,7 +293,6 @@ def _idle(ran: IntervalSet, loaded: pd.DataFrame) -> IntervalSet:
 
 
 _OFTEN = 2  # boundaries an iteration, from which they are a habit of it
-_SHOWN = 20
 _NAMED = 0.2  # share of a gap from which a second cause is named
 
 
@@ -354,11 +354,14 @@ class Gaps:
 
 def gaps_of(gaps: pd.DataFrame, *causes: Cause) -> Gaps:
     """Return the gaps in which time was lost by one of the causes."""
-    starts, ends, first = _whole(gaps)
-    chosen = _named(gaps["cause"], map(str, causes))
-    lengths = np.where(chosen, gaps["duration"].to_numpy(dtype=np.int64), 0)
-    lost = np.add.reduceat(lengths, first) if first.size else lengths
-    return Gaps(starts[lost > 0], ends[lost > 0], lost[lost > 0], devices_of(gaps))
+    return _lost_in(gaps, _named(gaps["cause"], map(str, causes)))
+
+
+def _lost_in(gaps: pd.DataFrame, chosen: NDArray[np.bool_]) -> Gaps:
+    """Return the gaps that have some of the chosen pieces; what these took is lost."""
+    whole = whole_gaps(gaps)
+    place, lost = whole.time_in(chosen)
+    return Gaps(whole.starts[place], whole.ends[place], lost, devices_of(gaps))
 
 
 def idle_of_unknown_waits(gaps: pd.DataFrame) -> int:
@@ -389,20 +392,18 @@ def gaps_of_waits(gaps: pd.DataFrame, *waited: str) -> Gaps:
 
     Only gaps with time on the way back, or in the host's time, count; all of each is lost.
     """
-    starts, ends, first = _whole(gaps)
-    turn = _named(gaps["party"], (str(Party.WAY_BACK), str(Party.HOST)))
-    of_host = np.add.reduceat(turn.astype(np.int64), first) > 0 if first.size else turn
-    chosen = _named(gaps["waited"], waited)[first] & of_host
-    return Gaps(starts[chosen], ends[chosen], (ends - starts)[chosen], devices_of(gaps))
+    whole = whole_gaps(gaps)
+    of_host, _ = whole.time_in(_named(gaps["party"], (str(Party.WAY_BACK), str(Party.HOST))))
+    chosen = of_host[_named(gaps["waited"].take(whole.first[of_host]), waited)]
+    starts = whole.starts[chosen]
+    ends = whole.ends[chosen]
+    return Gaps(starts, ends, ends - starts, devices_of(gaps))
 
 
 def host_time_without_wait(gaps: pd.DataFrame) -> Gaps:
     """Return the gaps in which the host had not waited; what it took of each is lost."""
-    starts, ends, first = _whole(gaps)
-    of_host = (gaps["party"] == str(Party.HOST)).to_numpy() & (gaps["waited"] == "no").to_numpy()
-    lengths = np.where(of_host, gaps["duration"].to_numpy(dtype=np.int64), 0)
-    lost = np.add.reduceat(lengths, first) if first.size else lengths
-    return Gaps(starts[lost > 0], ends[lost > 0], lost[lost > 0], devices_of(gaps))
+    of_host = _named(gaps["party"], (str(Party.HOST),)) & _named(gaps["waited"], ("no",))
+    return _lost_in(gaps, of_host)
 
 
 def _named(column: pd.Series, names: Iterable[str]) -> NDArray[np.bool_]:
@@ -412,27 +413,69 @@ def _named(column: pd.Series, names: Iterable[str]) -> NDArray[np.bool_]:
     return np.append(wanted, False)[category.codes]  # the code of a null is -1
 
 
-def _whole(gaps: pd.DataFrame) -> tuple[Times, Times, NDArray[np.intp]]:
-    """Return when each gap starts and ends, and where its first piece is; pieces are in order."""
+@dataclass(frozen=True, eq=False)
+class WholeGaps:
+    """Each gap as one: when it starts and ends, ns, and the rows of its pieces, which are in order.
+
+    `first` is the row of each gap's first piece, and `place` the number of the gap of each row, in
+    their order from 0; `lengths` are those of the pieces, ns.
+    """
+
+    starts: Times
+    ends: Times
+    first: NDArray[np.intp]
+    place: NDArray[np.intp]
+    lengths: Times
+
+    def time_in(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Times]:
+        """Return the numbers of the gaps with some of the chosen pieces, and the time of these."""
+        rows = np.flatnonzero(chosen)
+        groups = Runs.of(self.place[rows])
+        return groups.keys.astype(np.intp), groups.reduce(np.add, self.lengths[rows])
+
+    def rows_of(self, number: int) -> slice:
+        """Return the rows of a gap's pieces."""
+        last = number + 1 == self.first.size
+        return slice(int(self.first[number]), None if last else int(self.first[number + 1]))
+
+
+class GapsTable(pd.DataFrame):
+    """The table `gaps`, which nobody changes: its gaps are put together once."""
+
+    @cached_property
+    def whole(self) -> WholeGaps:
+        """Each gap as one."""
+        return _whole(self)
+
+
+def whole_gaps(gaps: pd.DataFrame) -> WholeGaps:
+    """Return each gap of the table as one."""
+    return gaps.whole if isinstance(gaps, GapsTable) else _whole(gaps)
+
+
+def _whole(gaps: pd.DataFrame) -> WholeGaps:
     starts = gaps["start"].to_numpy(dtype=np.int64)
-    ends = starts + gaps["duration"].to_numpy(dtype=np.int64)
-    first = np.flatnonzero(np.diff(gaps["gap"].to_numpy(dtype=np.int64), prepend=-1))
-    return starts[first], ends[np.append(first[1:], starts.size)[: first.size] - 1], first
+    lengths = gaps["duration"].to_numpy(dtype=np.int64)
+    first = heads_of(gaps["gap"].to_numpy(dtype=np.int64))
+    last = np.append(first[1:], starts.size)[: first.size] - 1
+    place = np.repeat(np.arange(first.size), np.diff(np.append(first, starts.size)))
+    return WholeGaps(starts[first], starts[last] + lengths[last], first, place, lengths)
 
 
 def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:
     """Return the longest gaps, longest first, at most twenty, each with its causes in words."""
-    starts, ends, _ = _whole(gaps)
-    shown = gaps["gap"].unique()[(starts - ends).argsort(kind="stable")[:_SHOWN]]
-    rows = dict(list(gaps[gaps["gap"].isin(shown)].groupby("gap")))
-    return tuple(_evidence(rows[gap]) for gap in shown)
+    whole = whole_gaps(gaps)
+    shown = longest_first(whole.ends - whole.starts)
+    return tuple(_evidence(gaps.iloc[whole.rows_of(number)]) for number in shown)
 
 
 def _evidence(pieces: pd.DataFrame) -> Evidence:
     start = int(pieces["start"].iloc[0])
-    length = int(pieces["duration"].sum())
-    sums = pieces.groupby("cause", observed=True)["duration"].sum()
-    shares = {cause: int(sums.get(str(cause), 0)) for cause in Cause}
+    lengths = pieces["duration"].tolist()
+    shares = dict.fromkeys(Cause, 0)
+    for cause, length in zip(pieces["cause"], lengths, strict=True):
+        shares[Cause(cause)] += length
+    length = sum(lengths)
     return Evidence("gpu_intervals", start, start + length, _words(shares, length))
 
 

@@ -5,7 +5,15 @@ import pandas as pd
 
 from tracekit.analysis.iterations import steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
-from tracekit.analysis.rhythm import Beats, Modes, beats, explain, facts_of_spread, modes
+from tracekit.analysis.rhythm import (
+    Beats,
+    Happenings,
+    Modes,
+    beats,
+    explain,
+    facts_of_spread,
+    modes,
+)
 from tracekit.analysis.rule import Fact, Finding, Findings, finding, longest
 
 _OF_WORK = 0.5  # of the distance of two speeds, for the device's work to explain them
@@ -14,7 +22,7 @@ _OF_WORK = 0.5  # of the distance of two speeds, for the device's work to explai
 def irregular_cadence(
     iterations: pd.DataFrame,
     requests: pd.DataFrame | None,
-    happenings: pd.DataFrame,
+    happenings: Happenings,
     spans: pd.DataFrame | None,
     *,
     limit: float = 0.20,
@@ -72,7 +80,7 @@ def _is_of_work(row: Beats, two: Modes) -> bool:
     return more >= _OF_WORK * (two.slow_time - two.fast_time)
 
 
-def _swinging(row: Beats, two: Modes, happenings: pd.DataFrame, called: str) -> Finding:
+def _swinging(row: Beats, two: Modes, happenings: Happenings, called: str) -> Finding:
     excess = (row.times - two.fast_time).astype(np.float64)
     why = explain(row, two.slow, excess, happenings)
     lost = (two.slow_time - two.fast_time) * int(two.slow.sum())

@@ -16,6 +16,7 @@ from tracekit.analysis.rhythm import (
     LONGER_WORK,
     Beats,
     Explanation,
+    Happenings,
     beats,
     beside_others,
     explain,
@@ -29,7 +30,7 @@ from tracekit.analysis.scope import Device
 def step_spikes(
     iterations: pd.DataFrame,
     requests: pd.DataFrame | None,
-    happenings: pd.DataFrame,
+    happenings: Happenings,
     spans: pd.DataFrame | None,
     compiler_activity: pd.DataFrame | None,
     specializations: pd.DataFrame | None,
@@ -92,7 +93,7 @@ def _explained(
     row: Beats,
     chosen: NDArray[np.bool_],
     excess: NDArray[np.float64],
-    happenings: pd.DataFrame,
+    happenings: Happenings,
     gpu: Device | None,
 ) -> Explanation:
     """Explain the spikes; the device's work takes longer beside that of other processes."""

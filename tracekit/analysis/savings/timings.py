@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.idle.gaps import whole_gaps
 from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.idle.slopes import Places
@@ -174,12 +175,12 @@ def _lost_by(cause: Cause, device: Places, started: Times, gaps: pd.DataFrame) -
     lost = np.zeros(started.size, np.int64)
     if gaps.empty:
         return lost
-    length = gaps["duration"].to_numpy(np.int64)
-    first = np.flatnonzero(np.diff(gaps["gap"].to_numpy(np.int64), prepend=-1))
-    last = np.append(first[1:], length.size) - 1
-    ends = (gaps["start"].to_numpy(np.int64) + length)[last]
-    taken = np.add.reduceat(np.where(gaps["cause"] == str(cause), length, 0), first)
-    of_device = gaps["device"].astype("int64").to_numpy()[first] if "device" in gaps else 0 * first
+    whole = whole_gaps(gaps)
+    place, taken = whole.time_in((gaps["cause"] == str(cause)).to_numpy(np.bool_))
+    ends = whole.ends[place]
+    of_device = np.zeros(place.size, np.int64)
+    if "device" in gaps:
+        of_device = gaps["device"].take(whole.first[place]).to_numpy(dtype=np.int64)
     numbers = np.unique(device, return_inverse=True)[1]
     for number in np.unique(numbers).tolist():
         rows, own = np.flatnonzero(numbers == number), of_device == number
