@@ -224,7 +224,10 @@ class IntervalSet:
 
     def _latest(self, times: Times, moments: Times) -> Times:
         """Return for each moment the time of the last interval that has begun, or NEVER."""
-        return np.concatenate((np.array([NEVER]), times))[self._begun(moments)]
+        if not times.size:
+            return np.full(moments.shape, NEVER)
+        begun = self._begun(moments)
+        return np.where(begun > 0, times[begun - 1], NEVER)
 
     def _begun(self, moments: Times) -> NDArray[np.intp]:
         """Return for each moment how many intervals have begun by then.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.intervals import IntervalSet, Times, spans
+from tracekit.analysis.intervals import IntervalSet, Runs, Times, spans
 from tracekit.analysis.openings import (
     OPENING,
     STEADY,
@@ -146,7 +146,7 @@ def _merged(table: pd.DataFrame, members: pd.DataFrame, length: int) -> pd.DataF
 
 def add_work(table: pd.DataFrame, timeline: pd.DataFrame | None) -> pd.DataFrame:
     """Add the device work of the command buffers that were begun in each iteration."""
-    nothing = pd.array([None] * len(table), dtype="Int64")
+    nothing = _filled(None, len(table), "Int64")
     if timeline is None or table.empty:
         return table.assign(work=nothing, pieces=nothing, ended=nothing)
     starts, ends = spans(table)
@@ -154,12 +154,19 @@ def add_work(table: pd.DataFrame, timeline: pd.DataFrame | None) -> pd.DataFrame
     begins = begins_of(timeline)
     place = np.searchsorted(starts[order], begins, side="right") - 1
     inside = (place >= 0) & (begins < ends[order][np.maximum(place, 0)])
-    rows = timeline[inside].assign(iteration=order[place[inside]])
-    sums = rows.groupby("iteration").agg(
-        work=("busy", "sum"), pieces=("intervals", "sum"), ended=("ended", "max")
-    )
-    every = sums.astype("Int64").reindex(range(len(table)))
-    return table.assign(**{str(name): every[name].array for name in every})
+    groups = Runs.of(order[place[inside]])
+    unknown = np.ones(len(table), np.bool_)
+    unknown[groups.keys] = False
+    made: dict[str, pd.arrays.IntegerArray] = {}
+    for name, column, way in (
+        ("work", "busy", np.add),
+        ("pieces", "intervals", np.add),
+        ("ended", "ended", np.maximum),
+    ):
+        values = np.zeros(len(table), np.int64)
+        values[groups.keys] = groups.reduce(way, timeline[column].to_numpy(np.int64)[inside])
+        made[name] = pd.arrays.IntegerArray(values, unknown)
+    return table.assign(**made)
 
 
 def add_time(table: pd.DataFrame, gpu: Device | None) -> pd.DataFrame:
@@ -168,7 +175,7 @@ def add_time(table: pd.DataFrame, gpu: Device | None) -> pd.DataFrame:
     A program's marks may lie a little beside the trace's times: what a step encoded tells less than
     what ran meanwhile. When the work of a step ended is not known.
     """
-    nothing = pd.array([None] * len(table), dtype="Int64")
+    nothing = _filled(None, len(table), "Int64")
     if gpu is None or table.empty:
         return table.assign(work=nothing, pieces=nothing, ended=nothing)
     starts, ends = spans(table)
@@ -189,12 +196,17 @@ def make_iterations(starts: Times, ends: Times, source: str) -> pd.DataFrame:
         {
             "start": starts,
             "duration": pd.array(ends - starts, dtype="Int64"),
-            "phase": pd.array([STEADY] * starts.size, dtype="string"),
-            "variant": pd.array([None] * starts.size, dtype="string"),
-            "tokens": pd.array([None] * starts.size, dtype="Int64"),
-            "source": pd.array([source] * starts.size, dtype="string"),
+            "phase": _filled(STEADY, starts.size, "string"),
+            "variant": _filled(None, starts.size, "string"),
+            "tokens": _filled(None, starts.size, "Int64"),
+            "source": _filled(source, starts.size, "string"),
             "request": np.zeros(starts.size, np.int64),
             "groups": np.ones(starts.size, np.int64),
             "share": np.ones(starts.size),
         }
     )
+
+
+def _filled(value: str | None, number: int, dtype: str) -> pd.api.extensions.ExtensionArray:
+    """Return a column of one value: a list of a hundred thousand takes long to be typed."""
+    return pd.Series(value, index=range(number), dtype=dtype).array

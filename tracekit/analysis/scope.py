@@ -37,8 +37,9 @@ class Recorded(pd.DataFrame):
 
     @cached_property
     def own(self) -> pd.DataFrame:
-        """The rows that belong to the target."""
-        return self[self["target"].astype(bool)]
+        """The rows that belong to the target; to pick all of a long table takes long."""
+        chosen = self["target"].astype(bool)
+        return pd.DataFrame(self) if chosen.all() else self[chosen]
 
 
 def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
@@ -143,7 +144,8 @@ def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """
     chosen = (steps["phase"] == "steady").fillna(value=False).to_numpy(np.bool_)
     if "variant" in steps:
-        chosen = chosen & (steps["variant"].fillna("") != IDLE).to_numpy(np.bool_)
+        waited = (steps["variant"] == IDLE).fillna(value=False).to_numpy(np.bool_)
+        chosen = chosen & ~waited
     if not chosen.any():
         raise Unavailable("the workload made no step in its steady phase.")
     # Mostly all are, and to pick all rows of a long table takes long.

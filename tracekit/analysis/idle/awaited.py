@@ -1,5 +1,6 @@
 """What each commit waited for: the command buffers that held it up, one behind another."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,10 +34,11 @@ class Awaited:
     lives: tuple[Lives, ...]
 
     @property
-    def bounds(self) -> Times:
-        """All moments at which one of them may begin to hold a device up, or cease to."""
-        parts = [part for lives in self.lives for part in lives.parts]
-        return np.concatenate((self.begun, *parts))
+    def bounds(self) -> Iterator[Times]:
+        """All moments at which one of them may begin to hold a device up, or cease to, in parts."""
+        yield self.begun
+        for lives in self.lives:
+            yield from lives.parts
 
     def of(self, chosen: Flags) -> "Awaited":
         """Return those of some of the command buffers."""

@@ -233,7 +233,7 @@ def _gaps_by_device(
     around: Surroundings,
     many: float,
 ) -> pd.DataFrame:
-    devices = np.unique(life.device)
+    devices = np.flatnonzero(np.bincount(life.device))
     awaited = awaited_of(timeline, waits)
     target = Lives.of(timeline)
     tables: list[pd.DataFrame] = []

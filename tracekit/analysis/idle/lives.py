@@ -1,5 +1,6 @@
 """The lives of the command buffers on one device: committed, started, ended, reported."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,10 +51,11 @@ class Lives:
         return IntervalSet.of(self.ended[known], self.completed[known])
 
     @property
-    def bounds(self) -> Times:
-        """All moments at which a part of a life begins or ends."""
-        parts = (self.running, self.on_the_way_there, self.on_the_way_back)
-        return np.concatenate([part.bounds for part in parts])
+    def bounds(self) -> Iterator[Times]:
+        """All moments at which a part of a life begins or ends, in parts, each in order."""
+        for part in (self.running, self.on_the_way_there, self.on_the_way_back):
+            yield part.starts
+            yield part.ends
 
     @property
     def usual_start(self) -> float:

@@ -26,8 +26,10 @@ The *cause* says more, where more was recorded:
 - In the host's time: it wired memory, the driver worked, or the host encoded.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -140,10 +142,10 @@ class Cut:
     gap: NDArray[np.int64]
 
 
-def cut_at(gaps: IntervalSet, bounds: Times) -> Cut:
-    """Cut the gaps at those of the moments that lie inside one of them."""
-    bounds = distinct(bounds)  # ordered moments are looked up several times as fast
-    start = distinct(np.concatenate((gaps.starts, bounds[gaps.contains(bounds)])))
+def cut_at(gaps: IntervalSet, bounds: Iterable[Times]) -> Cut:
+    """Cut the gaps at those of the moments, given in parts, that lie inside one of them."""
+    inside = [part[gaps.contains(part)] for part in bounds]
+    start = distinct(np.concatenate((gaps.starts, *inside)))
     gap = np.searchsorted(gaps.starts, start, side="right") - 1
     end = np.minimum(np.append(start[1:], FOREVER)[: start.size], gaps.ends[gap])
     return Cut(start, end, gap)
@@ -164,7 +166,7 @@ def attribute_gaps(
     habit of the loop.
     """
     follows = _followers(gaps, lives)
-    pieces = cut_at(gaps, np.concatenate((lives.bounds, around.bounds, awaited.bounds)))
+    pieces = cut_at(gaps, chain(lives.bounds, around.bounds, awaited.bounds))
     seen = around.at(pieces.start)
     party = _parties(pieces, lives, awaited, seen, target, follows)
     cause = _causes(pieces, party, lives, around, seen, follows)

@@ -1,6 +1,6 @@
 """The life of the target's work, and what host, driver, compiler and others did meanwhile."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Literal
@@ -30,8 +30,11 @@ def covered(frame: pd.DataFrame | None) -> IntervalSet:
     """Return what the target's rows of a table cover; nothing where there is no table."""
     if frame is None:
         return IntervalSet.empty()
-    times = frame[["start", "duration"]]  # texts of other columns take long to pick
-    return IntervalSet.of(*bounds(times[frame["target"]] if "target" in frame else times))
+    starts, ends = bounds(frame)  # texts of other columns take long to pick
+    if "target" in frame and not frame["target"].all():
+        own = frame["target"].to_numpy(np.bool_)
+        return IntervalSet.of(starts[own], ends[own])
+    return IntervalSet.of(starts, ends)
 
 
 def moments(column: pd.Series) -> Times:
@@ -352,13 +355,13 @@ class Surroundings:
     annotated: Mapping[str, IntervalSet]
 
     @property
-    def bounds(self) -> Times:
-        """All moments at which any of it begins or ends."""
+    def bounds(self) -> Iterator[Times]:
+        """All moments at which any of it begins or ends, in parts, each in order."""
         seen = (self.written, self.driver, self.wiring, self.compiler, self.others, self.awake)
-        ends = self.prepared[1]
-        return np.concatenate(
-            (ends, *(intervals.bounds for intervals in (*seen, *self.annotated.values())))
-        )
+        yield self.prepared[1]
+        for intervals in (*seen, *self.annotated.values()):
+            yield intervals.starts
+            yield intervals.ends
 
     def driving(self, at: Times, submitted: Times) -> Flags:
         """Say when the driver was on the way to work that was handed over at the moments given.

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import NEVER, Times
+from tracekit.analysis.intervals import NEVER, Times, heads_of
 from tracekit.analysis.physics.laws import FEW, LAWS, Breach, Cost, Flags, Stake
 
 Ids = NDArray[np.uint64]
@@ -92,6 +92,8 @@ class ExaminedTable:
         contradicts them: without one, nothing but the row itself is wrong, however often.
         With `rare_only`, a law that many rows break is none.
         """
+        if not broken.any():  # as mostly none is
+            return
         places = np.flatnonzero(broken & self.credible & self.has_end)
         if not places.size:
             return
@@ -182,7 +184,7 @@ class Moments:
         if not self.ids.size or not ids.size:
             return np.full(ids.size, NEVER)
         # Rows of one command buffer mostly follow one another, and all tables have the same ones.
-        heads = np.flatnonzero(np.append(np.array([True]), ids[1:] != ids[:-1]))
+        heads = heads_of(ids)
         distinct = ids[heads]
         if np.array_equal(distinct, self.ids):
             times = self.times
@@ -197,12 +199,15 @@ class Moments:
 def first_moments(ids: Ids, times: Times, usable: Flags) -> Moments:
     """Return the first moment of each id."""
     places = np.flatnonzero(usable & (ids != 0))
-    if (np.diff(times[places]) < 0).any() or (ids[places][1:] < ids[places][:-1]).any():
-        places = places[np.lexsort((times[places], ids[places]))]
-    sorted_ids = ids[places]
-    fresh = np.append(np.array([True]), sorted_ids[1:] != sorted_ids[:-1])[: places.size]
-    places = places[fresh]
-    return Moments(ids[places], times[places], places)
+    named = ids[places]
+    at = times[places]
+    if (at[1:] < at[:-1]).any() or (named[1:] < named[:-1]).any():
+        order = np.lexsort((at, named))
+        named = named[order]
+        places = places[order]
+    heads = heads_of(named)
+    places = places[heads]
+    return Moments(named[heads], times[places], places)
 
 
 def names_of(frame: pd.DataFrame, columns: Sequence[str], places: Places) -> NDArray[np.int64]:

@@ -60,24 +60,24 @@ def _judge_length(rows: ExaminedTable, device: Flags, recorded: int, cost: Cost)
 
 def _judge_repeats(rows: ExaminedTable) -> None:
     """Find rows that repeat the one before them, in the order of their times."""
-    order = np.arange(rows.start.size)
-    if (rows.start[1:] < rows.start[:-1]).any():
-        order = np.lexsort((rows.end, rows.start))
-    matches = _repeats(rows.start, order) & _repeats(rows.end, order)
+    start = rows.start
+    end = rows.end
+    order = None
+    if (start[1:] < start[:-1]).any():
+        order = np.lexsort((end, start))
+        start = start[order]
+        end = end[order]
+    matches = (start[1:] == start[:-1]) & (end[1:] == end[:-1])
     if not matches.any():
         return
+    if order is None:
+        order = np.arange(start.size)
     # Of those few that share their times all cells are compared.
     pairs = np.unique(np.concatenate((order[:-1][matches], order[1:][matches])))
     has_id = rows.buffers[pairs] != 0
     repeats = np.zeros(rows.start.size, np.bool_)
     repeats[pairs] = rows.frame.iloc[pairs].duplicated().to_numpy(np.bool_) & has_id
     rows.accuse("duplicate", repeats)
-
-
-def _repeats(times: Times, order: Places) -> Flags:
-    """Tell for each row but the first whether its time is that of the one before it."""
-    ordered = times[order]
-    return ordered[1:] == ordered[:-1]
 
 
 def judge_lanes(rows: ExaminedTable) -> None:
