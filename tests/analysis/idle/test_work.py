@@ -197,7 +197,10 @@ def test_the_bounds_are_those_of_all_of_it() -> None:
         spans=named(("sample", 11, 1)),
         driver_events=rows((13, 1, 0), (15, 1, 0)).assign(event=["Wire Memory", "Other"]),
     )
-    assert sorted({moment for part in seen.bounds for moment in part.tolist()}) == at(*range(1, 15)).tolist()
+    assert (
+        sorted({moment for part in seen.bounds for moment in part.tolist()})
+        == at(*range(1, 15)).tolist()
+    )
     assert not any(part.size for part in around().bounds)
 
 

@@ -465,18 +465,17 @@ def _whole(gaps: pd.DataFrame) -> WholeGaps:
 def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:
     """Return the longest gaps, longest first, at most twenty, each with its causes in words."""
     whole = whole_gaps(gaps)
-    shown = longest_first(whole.ends - whole.starts)
-    return tuple(_evidence(gaps.iloc[whole.rows_of(number)]) for number in shown)
-
-
-def _evidence(pieces: pd.DataFrame) -> Evidence:
-    start = int(pieces["start"].iloc[0])
-    lengths = pieces["duration"].tolist()
-    shares = dict.fromkeys(Cause, 0)
-    for cause, length in zip(pieces["cause"], lengths, strict=True):
-        shares[Cause(cause)] += length
-    length = sum(lengths)
-    return Evidence("gpu_intervals", start, start + length, _words(shares, length))
+    causes = gaps["cause"].astype("category").array
+    evidence: list[Evidence] = []
+    for number in longest_first(whole.ends - whole.starts):
+        rows = whole.rows_of(number)
+        shares = dict.fromkeys(Cause, 0)
+        for cause, length in zip(causes[rows], whole.lengths[rows].tolist(), strict=True):
+            shares[Cause(cause)] += length
+        start = int(whole.starts[number])
+        length = sum(shares.values())
+        evidence.append(Evidence("gpu_intervals", start, start + length, _words(shares, length)))
+    return tuple(evidence)
 
 
 def _words(shares: dict[Cause, int], length: int) -> str:
