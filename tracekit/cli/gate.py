@@ -167,6 +167,8 @@ def show_report(report: "nightly.GateReport") -> None:
 
     console.show_line(text.verdict(report))
     console.table(("outcome", "what", "why"), text.verdicts(report))
+    for search in text.searches(report):
+        console.show_line(f"To find the commit: {search}")
     console.show_line("")
     for title, columns, rows in text.tables(report):
         console.measurements(title, columns, rows)

@@ -141,6 +141,7 @@ def test_how_a_night_ends_by_those_before_it(golden: Callable[[str, str], None])
         text += "".join(
             f"    {each.outcome}, {each.change}: {each.reason}\n" for each in ended.judged
         )
+        text += f"    {ended.search}\n" if ended.search else ""
     golden("drift.txt", text)
 
 
@@ -152,12 +153,43 @@ def test_six_nights_that_drift_are_six_and_no_commit_is_searched(noise: tuple[fl
     earlier = past(changes[:-1], moving=False).series
     [ended] = with_drift(night(5, last), [earlier], {}, {}).entries
     [judged] = ended.judged
-    words = (
-        "a night, over the last 6 nights, since 2026-09-01, in base..c6: no single commit made it."
-    )
-    assert words in judged.reason
+    assert " over the last 6 nights, since 2026-09-01, in base..c6: worse, " in judged.reason
+    assert judged.reason.endswith("no single commit made it.")
+    assert ended.search == ""
     assert "It drifts by +2." in judged.reason
     assert "git bisect" not in judged.reason
+
+
+BOTH = (
+    replace(STEP, change=0.05, low=0.04, high=0.06, outcome=Outcome.REGRESSION),
+    replace(STEP, metric="step_rate", better="higher", change=-0.05, outcome=Outcome.REGRESSION),
+)
+
+
+def test_metrics_that_are_worse_together_are_one_finding_with_one_range_and_one_search() -> None:
+    last = replace(entry(3, 0.05, Outcome.REGRESSION), judged=BOTH)
+    [ended] = with_drift(night(3, last), [past([0.0] * 3).series], {}, {}).entries
+    assert ended.reason == "step_p50: So. It came tonight, in c3..c4. step_rate: So."
+    assert ended.search.startswith("git bisect start c4 c3 && git bisect run tracekit ab paged@c3 ")
+    assert [each.outcome for each in ended.judged] == [Outcome.REGRESSION] * 2
+
+
+def test_a_regression_of_a_capture_and_its_anchor_is_the_captures_alone() -> None:
+    own = replace(entry(3, 0.05, Outcome.REGRESSION), judged=BOTH[:1])
+    against = Described("paged", commit="c0", words="revision c0")
+    anchor = replace(own, capture="decode-anchor", reference=against, reference_kind="anchor")
+    earlier = [past([0.0] * 3).series]
+    first, second = with_drift(night(3, own, anchor), earlier, {}, {}).entries
+    said = "Against the anchor, revision c0: +5.0 % [+4.0 % … +6.0 %]."
+    assert first.reason == f"step_p50: So. It came tonight, in c3..c4. {said}"
+    assert "git bisect" in first.search
+    assert (second.outcome, second.search) == (Outcome.UNJUDGED, "")
+    assert second.reason == "Its regression is that of decode."
+    assert second.judged[0].change == 0.05, "what was measured stays"
+    first, second = with_drift(night(3, entry(3, 0.0), anchor), earlier, {}, {}).entries
+    assert first.outcome is Outcome.REGRESSION
+    assert "since 2026-09-01" in first.reason
+    assert second.outcome is Outcome.UNJUDGED
 
 
 PLANNED = Capture(

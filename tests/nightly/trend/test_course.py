@@ -144,7 +144,9 @@ def test_changes_days_and_costs_in_words() -> None:
     assert [courses.direction(change, "higher") for change in (0.1, -0.1)] == ["better", "worse"]
     assert courses.direction(0.1, "neither") == "changed"
     assert courses.day("2026-11-20T23:30:00-02:00") == "21 Nov 2026", "days are those of UTC"
-    assert courses.days_of("1970-01-02T12:00:00+00:00") == 1.5
+    same, later = "2026-11-20T02:30:00+00:00", "2026-12-03T02:30:00+00:00"
+    assert courses.days(same, "2026-11-20T22:30:00+00:00") == "20 Nov 2026"
+    assert courses.days(same, later) == "20 Nov 2026 to 3 Dec 2026"
     then = ("2026-11-19T08:00", "2026-11-20T08:00", "2026-11-21T00:00", "2026-12-20T08:00")
     words = [courses.ago("2026-11-20T02:30:00+00:00", now) for now in then]
     assert words == ["today", "today", "yesterday", "30 days ago"]

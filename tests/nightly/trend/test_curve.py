@@ -19,19 +19,19 @@ from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend import curve as curves
 from tracekit.nightly.trend import picture as pictures
-from tracekit.nightly.trend.course import Course, Happening, State, days_of, happenings
+from tracekit.nightly.trend.course import Course, Happening, State, happenings
 from tracekit.nightly.trend.curve import RECENT, Curve
-from tracekit.nightly.trend.picture import Mark, Picture, day_axis, day_marks, svg
+from tracekit.nightly.trend.picture import Mark, NightAxis, Picture, svg
 from tracekit.report.chart import Axis, Plane, linear
 
 Golden = Callable[[str, str], None]
 MS = 1e6
-MEDIAN = "Median of the pairs, with the least and the most"
+MEDIAN = "Median of the pairs"
 PLANE = Plane(100, 50, Axis("", 0, 10, (), str), Axis("", 0, 5, (), str))
 
 
 def drawn(course: Course, series: Series, *steps: Step) -> tuple[Picture, ET.Element]:
-    x = day_axis([days_of(fared.at) for fared in course.fared])
+    x = NightAxis(tuple(fared.at for fared in course.fared))
     curve = Curve(
         series, Changes(steps), course, x, happenings(course), lambda fared: fared.at[8:10]
     )
@@ -68,7 +68,7 @@ def test_a_series_that_decides_has_its_change_and_the_gates_limit_above_its_valu
             held = nights(0.05, better=better, scale=scale)
             picture, root = drawn(made.course(held, series), series)
             above, below = picture.panels
-            assert above.title.endswith("; shaded: what is expected ± 3.0 %; dashed: the limit")
+            assert above.title == "Change from the reference; dashed: the limit, 3.0 %"
             assert below.title == f"{MEDIAN}; dashed: the reference"
             assert above.y.low <= -0.01
             [limit] = of_class(root, "limit")
@@ -146,7 +146,7 @@ def test_any_values_have_an_axis_that_holds_them_and_noise_is_not_drawn_large() 
         points = (made.point(day, value) for day, value in enumerate(values, 1))
         series = made.series(*points, unit=unit, better="neither")
         picture, _ = drawn(made.course(nights(None, None), series), series, Step(1, 1.0, 1.1, 0.1))
-        assert picture.summary.endswith("Changed on 2 Nov 2026, +10.0 %."), values
+        assert picture.summary.endswith("Changed in night 2 (2 Nov 2026), +10.0 %."), values
         y = picture.panels[0].y
         assert least <= y.low <= values[0]
         assert values[1] <= y.high <= most
@@ -155,28 +155,58 @@ def test_any_values_have_an_axis_that_holds_them_and_noise_is_not_drawn_large() 
         assert len(words) == len(set(words)) > 1, values
 
 
-def axis_of(first: str, last: str) -> Axis:
-    return day_axis([days_of(first), days_of(last)])
+def labels_of(width: float, *begun: str) -> str:
+    return ", ".join(f"{place} {words}" for place, words in NightAxis(begun).labels(width))
 
 
-def test_dates_are_round_and_few() -> None:
-    for first, last, width, expected in (
-        ("2026-11-20", "2026-11-20", 800, "20 Nov 2026"),
-        ("2026-12-30", "2027-01-02", 800, "30 Dec 2026, 31 Dec, 1 Jan 2027, 2 Jan"),
-        ("2026-12-30", "2027-01-01", 9, "30 Dec 2026, 1 Jan 2027"),
-        ("2026-10-12", "2026-11-20", 800, "12 Oct 2026, 19 Oct, 26 Oct, 2 Nov, 9 Nov, 16 Nov"),
+def test_nights_are_numbered_with_their_dates_beside() -> None:
+    days = [f"2026-12-{day}T02:30:00+00:00" for day in range(10, 32)]
+    later = [f"2027-01-0{day}T02:30:00+00:00" for day in range(1, 5)]
+    for begun, width, expected in (
+        (days[:1], 800, "1 10 Dec 2026"),
+        ([*days[-2:], *later[:1]], 800, "1 30 Dec 2026, 2 31 Dec, 3 1 Jan 2027"),
+        ([*days, *later], 800, "5 14 Dec 2026, 10 19 Dec, 15 24 Dec, 20 29 Dec, 25 3 Jan 2027"),
+        (days[:2], 9, "1 10 Dec 2026, 2 11 Dec"),
     ):
-        assert ", ".join(words for _, words in day_marks(axis_of(first, last), width)) == expected
+        assert labels_of(width, *begun) == expected
 
 
-@given(st.integers(0, 4000), st.integers(0, 4000), st.integers(200, 900))
-def test_dates_lie_on_the_axis_in_order_and_have_room(begin: int, days: int, width: int) -> None:
-    start = datetime(2020, 1, 1, 2, 30, tzinfo=UTC) + timedelta(days=begin)
-    x = axis_of(start.isoformat(), (start + timedelta(days=days)).isoformat())
-    marks = day_marks(x, width)
-    assert all(x.low <= at <= x.high for at, _ in marks)
-    assert all(before < after for (before, _), (after, _) in pairwise(marks))
-    assert len(marks) <= max(2, width / 66) + 1
+def test_six_trial_nights_of_a_day_are_six_places_with_their_times() -> None:
+    begun = tuple(f"2026-11-28T{hour}:0{hour - 13}:00+00:00" for hour in range(13, 19))
+    assert labels_of(858, *begun) == ("1 28 Nov 2026, 2 14:01, 3 15:02, 4 16:03, 5 17:04, 6 18:05")
+    axis = NightAxis(begun)
+    assert [axis.place(at) for at in begun] == [1, 2, 3, 4, 5, 6]
+    assert axis.place("2026-11-28T14:30:00+00:00") == 2.5, "a baseline accepted between nights"
+
+
+@given(st.integers(1, 4000), st.integers(200, 900))
+def test_labels_lie_on_the_axis_in_order_and_have_room(nights: int, width: int) -> None:
+    start = datetime(2020, 1, 1, 2, 30, tzinfo=UTC)
+    begun = tuple((start + timedelta(days=night)).isoformat() for night in range(nights))
+    axis = NightAxis(begun)
+    places = [place for place, _ in axis.labels(width)]
+    assert all(axis.axis.low <= place <= axis.axis.high for place in places)
+    assert all(before < after for before, after in pairwise(places))
+    assert 1 <= len(places) <= max(2, width / 66) + 1
+
+
+def test_no_label_is_cut() -> None:
+    points = [made.point(day, 123_456.0 + day) for day in range(1, 9)]
+    series = made.series(*points, unit="tokens/s", better="neither", gated=False)
+    step = Step(1, 1.0, 1.1, 0.1)
+    _, root = drawn(made.course(nights(*[None] * 8), series), series, step)
+    width = float(root.get("viewBox", "").split()[2])
+    for group in [root, *root.iter("g")]:
+        left = float(group.get("transform", "(0 0)").partition("(")[2].partition(" ")[0])
+        for text in group.findall("text"):
+            place, room = left + float(text.get("x", "")), 6 * len(text.text or "")
+            kind = text.get("class", "")
+            begin = place - (room if "end" in kind else room / 2 if "mid" in kind else 0)
+            assert begin >= 0, text.text
+            assert begin + room <= width, text.text
+
+
+_DAYS = NightAxis(tuple(f"1970-01-{day:02}T00:00:00+00:00" for day in range(1, 12)))
 
 
 def test_tags_do_not_cover_one_another_and_their_words_are_redacted(golden: Golden) -> None:
@@ -185,7 +215,7 @@ def test_tags_do_not_cover_one_another_and_their_words_are_redacted(golden: Gold
     hostile = "</title><script>alert(1)</script>"
     tags = [Happening(letter, "1970-01-06T00:00:00+00:00", False, hostile) for letter in "ABC"]
     tags.append(Happening("AA", "1970-01-06T12:00:00+00:00", True, "accepted"))
-    whole = Picture("Title", "Summary.", 960, day_axis([0, 10]), (panel,), tags, (marks,))
+    whole = Picture("Title", "Summary.", 960, _DAYS, (panel,), tags, (marks,))
     text = svg(whole, lambda words: words.replace("alert", "[gone]"))
     root = ET.fromstring(text)
     assert not [word for word in ("<script", "alert", "style=", " id=") if word in text]
@@ -225,12 +255,12 @@ def test_a_drift_is_a_bracket_over_its_nights_and_a_line_that_slopes() -> None:
     series = made.series(*points)
     course = made.course([made.night(day, made.entry()) for day in days], series)
     ramp = Ramp(2, 9, MS, 1.14 * MS, 0.14, 0.019)
-    x = day_axis([days_of(fared.at) for fared in course.fared])
+    x = NightAxis(tuple(fared.at for fared in course.fared))
     curve = Curve(series, Changes(ramps=(ramp,)), course, x, (), lambda _: "")
     picture = curves.picture_of(curve)
     root = ET.fromstring(svg(picture))
     assert picture.summary.endswith(
-        "Drifted from 3 Nov 2026 to 10 Nov 2026, +1.9 % a night, worse."
+        "Drifted in nights 3 to 10 (3 Nov 2026 to 10 Nov 2026), +1.9 % a night, worse."
     )
     assert not of_class(root, "step")
     [drift] = of_class(root, "drift")

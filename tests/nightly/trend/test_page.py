@@ -73,11 +73,11 @@ def test_all_words_of_the_page_are_those_of_the_golden_file_in_whatever_order_ni
 def test_the_latest_changes_are_listed_and_earlier_ones_counted(
     held: made_nights.Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "MOST_CHANGES", 4)
+    monkeypatch.setattr(pages, "MOST_CHANGES", 2)
     page = "".join(said(parsed(held.series, held.nights).find("body")))
-    rows = page.partition("tr: Since the night of")[2].partition("p: 2 earlier ones")[0]
-    latest = ["tr: 12 Oct ", *["tr: 14 Nov "] * 3]  # the drift goes on
-    assert [row[:11] for row in rows.splitlines()[1:]] == latest
+    rows = page.partition("tr: Since night")[2].partition("earlier ones")[0].splitlines()
+    assert rows[1].startswith("tr: 1 to 38 12 Oct 2026 to 20 Nov 2026 | "), "the drift goes on"
+    assert rows[2].startswith("tr: 32 14 Nov 2026 | ")
 
 
 def test_what_decides_comes_first_of_what_changed_in_one_night() -> None:
@@ -85,9 +85,10 @@ def test_what_decides_comes_first_of_what_changed_in_one_night() -> None:
     nights = [made.night(day, made.entry(), made.entry(capture="b")) for day in range(1, 9)]
     followed = made.series(*points, metric="step_p99", gated=False)
     page = parsed([made.series(*points), followed, made.series(*points, capture="b")], nights)
-    rows = [row.split(" | ")[1:3] for row in said(page) if row.startswith("tr: 5 Nov 2026 | ")]
-    decides = "Step p50 decides"
-    assert rows == [["paged", decides], ["b", decides], ["paged", "Step p99"]]
+    rows = [row.split(" | ")[1:3] for row in said(page) if row.startswith("tr: 5 5 Nov 2026 | ")]
+    assert [row[0] for row in rows] == ["paged", "b"]
+    assert all(row[1].startswith("Step p50 decides") for row in rows)
+    assert "with it Step p99 +100.0 %, worse" in rows[0][1]
 
 
 def test_points_and_rows_lead_to_reports_and_nothing_runs_or_is_loaded(forty: str) -> None:
@@ -186,21 +187,58 @@ def test_what_names_a_person_is_left_out_of_words_and_links() -> None:
     assert "~/x is gone." in page
 
 
-def test_the_page_begins_with_the_worst() -> None:
-    last = "in the night of 4 Nov 2026 (yesterday)"
-    for outcomes, *verdict in (
-        ([FAILED, WORSE, OK], "error", "▲ Regression", f"c1 {last}: as it is."),
-        ([FAILED, OPEN], "warning", "✕ Failed", f"c0 {last}: as it is."),
-        ([OPEN, None, OK, OPEN], "unclear", "? Inconclusive", f"c0, c3 {last}: as it is."),
-        ([None, OK], "plain", "… Unfinished", f"c0 {last}: as it is."),
-        ([OK, UNJUDGED], "good", "✓ OK",
-         f"1 capture: nothing became worse than allowed {last}."),
+def test_the_page_begins_with_the_worst_in_few_words() -> None:
+    last = "4 Nov 2026 (yesterday)"
+    slower = made.judged(change=0.061, outcome=WORSE)
+    for outcomes, *headline in (
+        ([FAILED, WORSE, OK], "error", "▲ Regression", f"c1: step_p50 +6.1 %, {last}"),
+        ([FAILED, OPEN], "warning", "✕ Failed", f"c0, {last}"),
+        ([OPEN, None, OK, OPEN], "unclear", "? Inconclusive", f"c0, c3, {last}"),
+        ([OPEN, OPEN, OPEN], "unclear", "? Inconclusive", f"3 captures, {last}"),
+        ([None, OK], "plain", "… Unfinished", f"c0, {last}"),
+        ([OK, UNJUDGED], "good", "✓ OK", f"1 capture, nothing worse, {last}"),
         ([], "unclear", "? Nothing yet", "No capture has been measured in any night."),
-    ):  # fmt: skip
-        ended = enumerate(outcomes)
-        entries = [made.entry(each, f"c{at}", reason="as it is.") for at, each in ended]
+    ):
+        entries = [
+            made.entry(each, f"c{at}", judged=(slower,) if each is WORSE else ())
+            for at, each in enumerate(outcomes)
+        ]
         courses = courses_of([], [made.night(4, *entries)], [], [])
-        assert pages.verdict_of(courses, NOW) == tuple(verdict), outcomes
+        found = pages.headline_of(courses, NOW)
+        assert [found.tone, found.sign, found.words] == headline, outcomes
+        words = [word for word in f"{found.sign} {found.words}".split() if word.isascii()]
+        assert len(words) <= 12
+
+
+def test_the_command_that_finds_a_commit_stands_in_a_line_of_its_own() -> None:
+    search = "git bisect start b a && git bisect run tracekit ab paged@a -- --bisect"
+    why = "It came tonight, in a..b."
+    page = parsed([], [made.night(4, made.entry(WORSE, reason=why, search=search))])
+    standing = page.get_element_by_id("standing")
+    assert [words(each) for each in standing.xpath(".//pre[@class='command']/code")] == [search]
+    assert words(standing).count(why) == 1
+    assert "git bisect" not in words(standing.xpath(".//p[contains(@class, 'verdict')]")[0])
+
+
+def test_a_capture_and_its_anchor_are_one_row_one_name_and_one_change() -> None:
+    days = range(1, 11)
+    points = [made.point(day, 1e6 * (1 + 0.1 * (day > 5))) for day in days]
+    anchor = made.entry(UNJUDGED, "paged-anchor", reason="Its regression is that of paged.")
+    nights = [made.night(day, made.entry(WORSE), anchor) for day in days]
+    series = [
+        made.series(*points),
+        made.series(*points, metric="step_p99", gated=False),
+        made.series(*points, capture="paged-anchor"),
+    ]
+    page = parsed(series, nights)
+    heads = [words(row) for row in page.xpath("//table[contains(@class, 'stands')]/tbody/tr/th")]
+    assert heads == ["paged"]
+    [change] = page.xpath("//div[@aria-label='Steps and drifts']//tbody/tr")
+    cells = [words(cell) for cell in change]
+    assert cells[0] == "6 6 Nov 2026"
+    assert cells[2] == "Step p50 decideswith it Step p99 +10.0 %, worse"
+    old = [made.night(4, made.entry(WORSE), made.entry(WORSE, "paged-anchor"))]
+    assert pages.headline_of(courses_of([], old, [], []), NOW).words.startswith("paged, ")
 
 
 def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed() -> None:
@@ -218,7 +256,7 @@ def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed() -> N
     ] == [
         (made.at(2), "+100.0 %, worse", "error", "1 ms → 2 ms", "", ""),
         (made.at(3), "-5.0 %, better", "good", "0.0 % → -5.0 % from the reference",
-         "2 Nov 2026 to 4 Nov 2026", "MLX 1 → 2"),
+         "2 to 4", "MLX 1 → 2"),
     ]  # fmt: skip
     neither = pages.turns_of(course, replace(series, better="neither"), Changes(steps[:1]))
     assert [turn.change for turn in neither] == ["+100.0 %"]
@@ -296,15 +334,16 @@ def test_a_rule_has_a_row_that_says_when_it_was_seen() -> None:
     bubbles, alone = pages.finding_rows(made.course(nights))
     assert bubbles == pages.FindingRow(
         "bubbles", "warning", "bubbles was seen.",
-        "first seen 2 Nov 2026, now in 1 of 2 traces; the reference has it in 2",
+        "first seen in night 2 (2 Nov 2026), now in 1 of 2 traces; the reference has it in 2",
         (
-            (0.0, "1 Nov 2026: not found"),
-            (1.0, "2 Nov 2026: found in 1 of 1 trace"),
-            (None, "3 Nov 2026: no traces"),
-            (0.5, "4 Nov 2026: found in 1 of 2 traces"),
+            (0.0, "night 1 (1 Nov 2026): not found"),
+            (1.0, "night 2 (2 Nov 2026): found in 1 of 1 trace"),
+            (None, "night 3 (3 Nov 2026): no traces"),
+            (0.5, "night 4 (4 Nov 2026): found in 1 of 2 traces"),
         ),
     )  # fmt: skip
-    assert (alone.rule, alone.became) == ("alone", "first seen 1 Nov 2026, last 1 Nov 2026")
+    seen = "first seen in night 1 (1 Nov 2026), last in night 1 (1 Nov 2026)"
+    assert (alone.rule, alone.became) == ("alone", seen)
 
 
 MEANWHILE, UNKNOWN = "the reference meanwhile: ", "one of both nights has no tokens_per_second"

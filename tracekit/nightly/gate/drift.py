@@ -159,27 +159,83 @@ def with_drift(
 ) -> Night:
     """Return a night in which metrics that nights together show to be worse are regressions.
 
-    The reasons of all regressions say since which night, in which commits, and how to search; of a
-    drift they say its nights, its commits and its rate.
+    One regression is one finding: the first metric of a capture that is worse says since which
+    night, in which commits, or at which rate it drifts, and `Entry.search` how to find the commit.
+    The others do not say it again, and neither does the anchor of the same capture.
     """
-    entries: list[Entry] = []
+    found: dict[str, Entry] = {}
     for entry in night.entries:
         name = entry.capture.removesuffix(ANCHORED)
-        judged = tuple(
-            _judged(old, entry, past_of(night, name, old, earlier, accepted), workloads.get(name))
-            for old in entry.judged
-        )
-        new = replace(entry, judged=judged)
-        worse = [metric for metric in judged if metric.outcome is Outcome.REGRESSION]
-        if worse and new != entry:
-            parts = [f"{metric.metric}: {metric.reason}" for metric in worse]
-            if entry.outcome is Outcome.FAILED:
-                parts.insert(0, entry.reason)
-            if entry.reason.endswith(INTERRUPTED):
-                parts.append(INTERRUPTED)
-            new = replace(new, outcome=Outcome.REGRESSION, reason=" ".join(parts))
-        entries.append(new)
-    return replace(night, entries=tuple(entries))
+        judged: list[Judged] = []
+        search = ""
+        dated = False
+        for old in entry.judged:
+            past = past_of(night, name, old, earlier, accepted)
+            if past is None or not old.gated:
+                judged.append(old)
+                continue
+            new = _judged(old, entry, past)
+            if new.outcome is Outcome.REGRESSION and not dated:
+                origin = _origin(new, old, past)
+                search = _search(origin.drift, new, entry, workloads.get(name))
+                dated = bool(origin.words)
+                new = replace(new, reason=" ".join([new.reason, *origin.words]))
+            judged.append(new)
+        found[entry.capture] = _ended(entry, judged, search)
+    for name in [name for name in found if name.endswith(ANCHORED)]:
+        capture = name.removesuffix(ANCHORED)
+        if capture in found:
+            found[capture], found[name] = _join(found[capture], found[name])
+    return replace(night, entries=tuple(found.values()))
+
+
+def _ended(entry: Entry, judged: Sequence[Judged], search: str) -> Entry:
+    """Return an entry with what became of its metrics, and how it ends by those that are worse."""
+    new = replace(entry, judged=tuple(judged), search=search)
+    worse = [metric for metric in judged if metric.outcome is Outcome.REGRESSION]
+    if not worse or new == entry:
+        return new
+    parts = [f"{metric.metric}: {metric.reason}" for metric in worse]
+    if entry.outcome is Outcome.FAILED:
+        parts.insert(0, entry.reason)
+    if entry.reason.endswith(INTERRUPTED):
+        parts.append(INTERRUPTED)
+    return replace(new, outcome=Outcome.REGRESSION, reason=" ".join(parts))
+
+
+def _join(own: Entry, anchor: Entry) -> tuple[Entry, Entry]:
+    """Return a capture and its anchor, in which a regression of both is the capture's alone."""
+    theirs = {metric.metric: metric for metric in anchor.judged}
+    both = {
+        metric.metric
+        for metric in own.judged
+        if metric.outcome is Outcome.REGRESSION
+        if metric.metric in theirs and theirs[metric.metric].outcome is Outcome.REGRESSION
+    }
+    if not both:
+        return own, anchor
+    against = anchor.reference.words if anchor.reference else "it"
+    named: list[Judged] = []
+    for metric in own.judged:
+        if metric.metric in both:
+            words = f"Against the anchor, {against}: {_whole(theirs[metric.metric])}."
+            named.append(replace(metric, reason=f"{metric.reason} {words}"))
+        else:
+            named.append(metric)
+    rest = [
+        replace(metric, outcome=None) if metric.metric in both else metric
+        for metric in anchor.judged
+    ]
+    joined = replace(anchor, judged=tuple(rest), search="")
+    if all(metric.outcome is not Outcome.REGRESSION for metric in rest):
+        reason = f"Its regression is that of {own.capture}."
+        joined = replace(joined, outcome=Outcome.UNJUDGED, reason=reason)
+    return _ended(own, named, own.search), joined
+
+
+def _whole(judged: Judged) -> str:
+    change = 0.0 if judged.change is None else judged.change
+    return judged.shown.whole(change, judged.low, judged.high)
 
 
 def past_of(
@@ -243,31 +299,36 @@ def _tonight(night: Night, entry: Entry, judged: Judged) -> Point:
     )
 
 
-def _judged(judged: Judged, entry: Entry, past: Past | None, workloads: Path | None) -> Judged:
-    if past is None or not judged.gated:
-        return judged
-    ramp = ramp_of(past)
-    if judged.outcome is Outcome.REGRESSION:
-        began = beginning_of(past)
-        if ramp is not None:
-            words = [_drift_words(ramp, past, judged)]
-        elif began is not None:
-            words = [*_where(began), *_search(began, judged, entry, workloads)]
-        else:
-            words = []
-        return replace(judged, reason=" ".join([judged.reason, *words])) if words else judged
-    if judged.outcome not in {Outcome.OK, Outcome.INCONCLUSIVE} or entry.reference_kind == "anchor":
+def _judged(judged: Judged, entry: Entry, past: Past) -> Judged:
+    """Return a metric as a regression if nights together show it, and why."""
+    open_ended = judged.outcome in {Outcome.OK, Outcome.INCONCLUSIVE}
+    if not open_ended or entry.reference_kind == "anchor":
         return judged
     found = drift_of(past)
     if found is None:
         return judged
-    words = [sentence(found, judged)]
-    if ramp is not None:
-        words.append(_drift_words(ramp, past, judged))
-    else:
-        words += _search(found, judged, entry, workloads)
-    why = " ".join([judged.reason, *words]).strip()
+    drifts = ramp_of(past) is not None  # its own sentence has the range
+    why = judged.reason if drifts else f"{judged.reason} {sentence(found, judged)}".strip()
     return replace(judged, outcome=Outcome.REGRESSION, reason=why)
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Where a regression came from, in sentences; the `drift` whose commits can be searched."""
+
+    words: tuple[str, ...] = ()
+    drift: Drift | None = None
+
+
+def _origin(judged: Judged, before: Judged, past: Past) -> _Origin:
+    """Return where a regression came from; `before` is the metric as its own pairs ended."""
+    ramp = ramp_of(past)
+    if ramp is not None:
+        return _Origin((_drift_words(ramp, past, judged),))
+    if before.outcome is not Outcome.REGRESSION:  # what nights together show is dated by itself
+        return _Origin((), drift_of(past))
+    began = beginning_of(past)
+    return _Origin() if began is None else _Origin(tuple(_where(began)), began)
 
 
 def sentence(drift: Drift, judged: Judged) -> str:
@@ -286,11 +347,13 @@ def _drift_words(ramp: Ramp, past: Past, judged: Judged) -> str:
     begun = points[ramp.first]
     first = points[ramp.first - 1].commit if ramp.first else begun.reference_commit
     rate = judged.shown.change(ramp.rate)
+    change = judged.shown.change(ramp.change)
     nights = ramp.last - ramp.first + 1
     commits = _range(first, points[ramp.last].commit)
     return (
-        f"It drifts by {rate} a night, over the last {nights} nights, since {begun.at[:10]}"
-        f"{commits}: no single commit made it."
+        f"It drifts by {rate} a night, {change} over the last {nights} nights, since "
+        f"{begun.at[:10]}{commits}: worse, beyond the threshold of "
+        f"{judged.shown.amount(judged.threshold)}, and no single commit made it."
     )
 
 
@@ -311,20 +374,20 @@ def _range(first: str, last: str) -> str:
     return f", in {short_commit(first)}..{short_commit(last)}"
 
 
-def _search(drift: Drift, judged: Judged, entry: Entry, workloads: Path | None) -> list[str]:
-    """Return the command line that finds the commit with most of the change, in a sentence."""
-    commits = (drift.first, drift.last)
-    if drift.first == drift.last or not all(commit.isalnum() for commit in commits):
-        return []
+def _search(drift: Drift | None, judged: Judged, entry: Entry, workloads: Path | None) -> str:
+    """Return the command line that finds the commit with most of the change; empty for none."""
+    if drift is None or drift.first == drift.last:
+        return ""
+    if not (drift.first.isalnum() and drift.last.isalnum()):
+        return ""
     work = entry.candidate
     values = [f"{name}={_text(value)}" for name, value in work.parameters.items()]
-    first, last = (short_commit(commit) for commit in commits)
+    first, last = (short_commit(commit) for commit in (drift.first, drift.last))
     words = ["tracekit", "ab", f"{work.workload}@{first}", *values, "--", *values]
     words += ["--metric", judged.metric, "--threshold", f"{abs(drift.change) / 2:.3f}", "--bisect"]
     if workloads is not None:
         words += ["--workloads", str(workloads)]
-    line = f"git bisect start {last} {first} && git bisect run {shlex.join(words)}"
-    return [f"To find the commit: `{line}`."]
+    return f"git bisect start {last} {first} && git bisect run {shlex.join(words)}"
 
 
 def _text(value: object) -> str:

@@ -212,6 +212,7 @@ class Entry:
     count. `outcome` is the worst of its metrics and findings, None while it runs. `overhead` is
     what tracing cost in this session, `parity` says what was checked first, and `backend` where the
     work ran, as `Step.backend`. `reference_kind` is empty where the reference is no commit.
+    `search` is a command line that finds the commit of its regression; empty where none does.
     """
 
     capture: str
@@ -227,6 +228,7 @@ class Entry:
     parity: str = ""
     backend: str = ""
     reference_kind: ReferenceKind = ""
+    search: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
 """A capture over nights: its series, how each night ended, and what happened between them."""
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from string import ascii_uppercase
@@ -28,8 +30,6 @@ from tracekit.report import flat
 
 Better = Literal["lower", "higher", "neither"]
 Tone = Literal["error", "warning", "unclear", "good", "plain"]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class State(StrEnum):
@@ -59,20 +59,18 @@ def state_of(outcome: Outcome | None) -> State:
     return State.UNFINISHED if outcome is None else State(outcome.value)
 
 
-def days_of(at: str) -> float:
-    """Return a time as days since 1970: the places of nights on an axis."""
-    return (moment_of(at) - _EPOCH) / timedelta(days=1)
-
-
-def date_of(days: float) -> datetime:
-    """Return the time that so many days since 1970 are."""
-    return _EPOCH + timedelta(days=days)
-
-
 def day(at: str) -> str:
     """Return the day of a night, such as "14 Oct 2026"."""
     moment = moment_of(at)
     return f"{moment.day} {moment:%b %Y}"
+
+
+def days(first: str, last: str) -> str:
+    """Return the days of two nights, such as "14 Oct 2026 to 3 Nov 2026"; one where they share it.
+
+    Trial nights run on one day.
+    """
+    return day(first) if day(first) == day(last) else f"{day(first)} to {day(last)}"
 
 
 def ago(at: str, now: str) -> str:
@@ -165,6 +163,19 @@ class Course:
             for series in self.series
             if series.gated or any(point.value is not None for point in series.points)
         )
+
+    def number(self, at: str) -> int:
+        """Return the number of the night that began at a time, from 1; missed ones count."""
+        return bisect_right(self._moments, moment_of(at))
+
+    @cached_property
+    def _moments(self) -> list[datetime]:
+        return [moment_of(fared.at) for fared in self.fared]
+
+    @property
+    def is_anchor(self) -> bool:
+        """Whether it measures a capture's work against its anchor."""
+        return self.capture.endswith(ANCHORED)
 
     @property
     def last(self) -> Fared:

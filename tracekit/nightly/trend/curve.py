@@ -21,19 +21,28 @@ from tracekit.nightly.trend.course import (
     Happening,
     State,
     day,
-    days_of,
+    days,
     direction,
     several,
     state_of,
 )
-from tracekit.nightly.trend.picture import RADIUS, Mark, Panel, Picture, dated, lines, nights
+from tracekit.nightly.trend.picture import (
+    RADIUS,
+    Mark,
+    NightAxis,
+    Panel,
+    Picture,
+    dated,
+    lines,
+    nights,
+)
 from tracekit.report import Axis, Shape, binary, heading, linear
 
 RECENT = 120  # nights that have marks of their own; of older ones only those that stand out
 _WIDE, _COMPACT = 960, 400
 _HIGH, _FLAT = 150, 80
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
-_LAST_NIGHT = 0.6  # of a day: how far what is expected goes beyond the last night
+_LAST_NIGHT = 0.5  # of a night: how far what is expected goes beyond the last one
 
 _Pick = Callable[[Point], float | None]
 _Ends = Callable[[Point], tuple[float | None, float | None]]
@@ -46,7 +55,7 @@ class Curve:
     series: Series
     trend: Changes
     course: Course
-    x: Axis
+    x: NightAxis
     tags: Sequence[Happening]
     href: Callable[[Fared], str]
 
@@ -65,14 +74,21 @@ def summary_of(curve: Curve) -> str:
     parts = [f"{nights}, {len(known)} with a value, {span}; {latest}."]
     for step in curve.trend.steps:
         way = direction(step.change, series.better)
-        at, change = day(series.points[step.index].at), series.shown.change(step.change)
-        parts.append(f"Changed on {at}, {change}{f', {way}' * (way != 'changed')}.")
+        change = series.shown.change(step.change)
+        words = f"Changed in {night_words(curve.course, series.points[step.index].at)}, {change}"
+        parts.append(f"{words}, {way}." if way != "changed" else f"{words}.")
     for ramp in curve.trend.ramps:
         way = direction(ramp.change, series.better)
-        first, last = (day(series.points[place].at) for place in (ramp.first, ramp.last))
-        words = f"Drifted from {first} to {last}, {rate_words(series, ramp)}"
+        first, last = (series.points[place].at for place in (ramp.first, ramp.last))
+        numbers = f"{curve.course.number(first)} to {curve.course.number(last)}"
+        words = f"Drifted in nights {numbers} ({days(first, last)}), {rate_words(series, ramp)}"
         parts.append(f"{words}, {way}." if way != "changed" else f"{words}.")
     return " ".join([*parts, *_total(curve)])
+
+
+def night_words(course: Course, at: str) -> str:
+    """Return a night by its number and day, such as "night 12 (3 Nov 2026)"."""
+    return f"night {course.number(at)} ({day(at)})"
 
 
 def rate_words(series: Series, ramp: Ramp) -> str:
@@ -122,8 +138,9 @@ def _changes(curve: Curve) -> Panel:
     reach = [end for point in ends for end in point if end is not None]
     reach += [edge for _, _, low, high, _ in limits for edge in (low, high)]
     allowed = series.shown.amount(series.threshold)
-    title = "Change from the reference, with its 95 % interval"
-    title += f"; shaded: what is expected ± {allowed}; dashed: the limit" * bool(limits)
+    title = "Change from the reference"
+    if limits:
+        title = f"{title}; dashed: the limit, {allowed}"
     limit = f"Beyond this line a change for the worse matters: {allowed} from what is expected"
     band = [((b, low), (b, high), (e, high), (e, low)) for b, e, low, high, _ in limits]
     return Panel(
@@ -133,7 +150,9 @@ def _changes(curve: Curve) -> Panel:
         (
             lines(band, "band", end="Z"),
             lines([((b, edge), (e, edge)) for b, e, *_, edge in limits], "limit", limit),
-            lines([((curve.x.low, 0.0), (curve.x.high, 0.0))] * (min(reach) <= 0), "zero"),
+            lines(
+                [((curve.x.axis.low, 0.0), (curve.x.axis.high, 0.0))] * (min(reach) <= 0), "zero"
+            ),
             *_drawn(
                 curve, lambda point: point.change, lambda point: (point.low, point.high), RADIUS
             ),
@@ -148,8 +167,9 @@ def _values(curve: Curve, height: float, *, dates: bool) -> Panel:
     reach = against + [point.value for point in series.points if point.value is not None]
     if len(reach) == len(against):
         return Panel("No night has a value", height, linear("", 0, 1, lambda _: ""), ())
-    title = "Median of the pairs, with the least and the most" * series.gated
-    title += "; dashed: the reference" * bool(against and series.gated)
+    title = "Median of the pairs" if series.gated else ""
+    if against and series.gated:
+        title = f"{title}; dashed: the reference"
     return Panel(
         title,
         height,
@@ -179,7 +199,7 @@ def _limits(curve: Curve) -> Iterator[tuple[float, float, float, float, float]]:
     Nights in a row of which the same is expected are one stretch.
     """
     fared = curve.course.fared
-    begins = [days_of(night.at) for night in fared]
+    begins = [curve.x.place(night.at) for night in fared]
     ends = [*begins[1:], begins[-1] + _LAST_NIGHT]
     edges = [_edges(night.judged(curve.series.metric)) for night in fared]
     for edge, group in groupby(zip(edges, begins, ends, strict=True), key=lambda row: row[0]):
@@ -205,7 +225,7 @@ def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Sh
     """Yield spreads, the line through the nights, levels between change points, and marks."""
     points = curve.series.points
     spreads = [
-        ((days_of(point.at), low), (days_of(point.at), high))
+        ((curve.x.place(point.at), low), (curve.x.place(point.at), high))
         for point in points
         for low, high in (ends(point),)
         if low is not None and high is not None
@@ -234,13 +254,15 @@ def _fitted(curve: Curve, pick: _Pick) -> Iterator[list[tuple[float, float]]]:
             ends = ends_of_line(np.array(values))
         else:
             ends = (median(values), median(values))
-        yield list(zip((days_of(held[0].at), days_of(held[-1].at)), ends, strict=True))
+        places = curve.x.place(held[0].at), curve.x.place(held[-1].at)
+        yield list(zip(places, ends, strict=True))
 
 
 def _runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:
     """Return the points between gaps: a night without a value is a gap, and no line crosses it."""
-    places = {days_of(fared.at): None for fared in curve.course.fared}
-    places |= {days_of(point.at): pick(point) for point in curve.series.points}
+    place = curve.x.place
+    places = {place(fared.at): None for fared in curve.course.fared}
+    places |= {place(point.at): pick(point) for point in curve.series.points}
     runs: list[list[tuple[float, float]]] = [[]]
     for at in sorted(places):
         value = places[at]
@@ -256,11 +278,11 @@ def _dates(curve: Curve) -> Shape:
     found: list[tuple[float, float, str, str]] = []
     for step in curve.trend.steps:
         at = series.points[step.index].at
-        words = f"{day(at)[:-5]}: {series.shown.change(step.change)}"
+        words = f"night {curve.course.number(at)}: {series.shown.change(step.change)}"
         tone = WAYS[direction(step.change, series.better)]
-        found.append((days_of(at), days_of(at), words, tone))
+        found.append((curve.x.place(at), curve.x.place(at), words, tone))
     for ramp in curve.trend.ramps:
-        first, last = (days_of(series.points[place].at) for place in (ramp.first, ramp.last))
+        first, last = (curve.x.place(series.points[place].at) for place in (ramp.first, ramp.last))
         tone = WAYS[direction(ramp.change, series.better)]
         found.append((first, last, rate_words(series, ramp), tone))
     return dated(sorted(found))
@@ -275,13 +297,14 @@ def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
         state = None if point.outcome is None else state_of(point.outcome)
         older = place < len(points) - RECENT
         if value is not None and not (older and state in {None, State.OK}):
-            words = _words(curve.series, point)
+            words = _words(curve.series, point, curve.course.number(point.at))
             href = curve.href(fared[point.night]) if point.night in fared else ""
-            yield Mark(days_of(point.at), value, state, words, href)
+            yield Mark(curve.x.place(point.at), value, state, words, href)
 
 
-def _words(series: Series, point: Point) -> str:
-    parts = [f"{moment_of(point.at):%d %b %Y %H:%M} UTC: {_said(series, point)}"]
+def _words(series: Series, point: Point, number: int) -> str:
+    begun = f"night {number}, {moment_of(point.at):%d %b %Y %H:%M} UTC"
+    parts = [f"{begun}: {_said(series, point)}"]
     if point.least is not None and point.most is not None:
         least, most = (quantity(value, series.unit) for value in (point.least, point.most))
         parts.append(f"pairs from {least} to {most}")
@@ -294,9 +317,11 @@ def _words(series: Series, point: Point) -> str:
 
 def _lane(curve: Curve) -> Iterator[Mark]:
     """Yield the marks of nights that are not seen above, or not as what they are."""
-    seen = {days_of(point.at) for point in curve.series.points if point.value is not None}
+    place = curve.x.place
+    seen = {place(point.at) for point in curve.series.points if point.value is not None}
     for fared in curve.course.fared:
-        at = days_of(fared.at)
+        at = place(fared.at)
         if fared.state not in {State.OK, State.REGRESSION} or at not in seen:
-            words = ": ".join(filter(None, (day(fared.at), fared.state, fared.reason)))
+            night = night_words(curve.course, fared.at)
+            words = ": ".join(filter(None, (night, fared.state, fared.reason)))
             yield Mark(at, 0.5, fared.state, words, curve.href(fared))

@@ -6,7 +6,7 @@ after show how much was: both stand side by side, so that estimates can be belie
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -16,6 +16,7 @@ from markupsafe import Markup
 from tracekit.base import duration, quantity, short_commit
 from tracekit.nightly.history.changes import Changes, Ramp, Step
 from tracekit.nightly.history.night import (
+    ANCHORED,
     KINDS,
     Accepted,
     Judged,
@@ -38,15 +39,15 @@ from tracekit.nightly.trend.course import (
     cost_of,
     courses_of,
     day,
-    days_of,
+    days,
     direction,
     happenings,
     reports_of,
     several,
     state_of,
 )
-from tracekit.nightly.trend.curve import RECENT, Curve, picture_of, rate_words
-from tracekit.nightly.trend.picture import day_axis, svg
+from tracekit.nightly.trend.curve import RECENT, Curve, night_words, picture_of, rate_words
+from tracekit.nightly.trend.picture import NightAxis, svg
 from tracekit.report import Redact, document, environment_of, heading, text
 
 FEW_FOLLOWED = 12  # as many compact charts are open from the start
@@ -79,7 +80,9 @@ def render_trend(
     sections: list[dict[str, Any]] = []
     for course in courses:
         curves = _curves(course, shown)
-        turns += [turn for curve in curves for turn in turns_of(course, curve.series, curve.trend)]
+        if not course.is_anchor:  # what it measures is part of its capture's trend
+            own = [turn for curve in curves for turn in turns_of(course, curve.series, curve.trend)]
+            turns += join_turns(own)
         sections.append(_section(course, curves, shown, redact))
     turns.sort(key=lambda turn: (moment_of(turn.until or turn.at), turn.series.gated), reverse=True)
     lost = lost_of(nights, missed)
@@ -90,13 +93,14 @@ def render_trend(
         styles=("page.css", "trend/trend.css"),
         scripts=(),
         title=_title(courses),
-        verdict=verdict_of(courses, now),
+        headline=headline_of(courses, now),
         stale=stale_of(nights, missed, now),
         tally=tally_of(nights, missed),
-        stands=[course for course in courses if course.current],
+        stands=_standing(courses),
         deciding=deciding_words,
         ago=lambda at: ago(at, now),
         day=day,
+        days=days,
         moment=moment_of,
         several=several,
         short_commit=short_commit,
@@ -124,7 +128,7 @@ def _title(courses: Sequence[Course]) -> str:
 
 
 def _curves(course: Course, links: Links) -> list[Curve]:
-    x = day_axis([days_of(fared.at) for fared in course.fared])
+    x = NightAxis(tuple(fared.at for fared in course.fared))
     tags = happenings(course)
 
     def report(fared: Fared) -> str:
@@ -166,7 +170,7 @@ def _section(
     }
 
 
-_Row = tuple[Fared, list[str], list[tuple[str, str]]]
+_Row = tuple[int, Fared, list[str], list[tuple[str, str]]]
 
 
 def table_of(course: Course, links: Links) -> list[_Row]:
@@ -175,10 +179,11 @@ def table_of(course: Course, links: Links) -> list[_Row]:
         {point.night: _cell(series, point) for point in series.points} for series in course.shown
     ]
     rows: list[_Row] = []
-    for fared in reversed(course.fared):
+    numbered = list(enumerate(course.fared, 1))
+    for number, fared in reversed(numbered):
         night = fared.night.id if fared.night else ""
         own = [known.get(night, "") for known in cells]
-        rows.append((fared, own, list(reports_of(fared, links))))
+        rows.append((number, fared, own, list(reports_of(fared, links))))
     return rows
 
 
@@ -196,8 +201,10 @@ MOST_CHANGES, MOST_LOST, LATELY = 12, 40, 30
 class Turn:
     """A step or a drift: when, of what, how much, and what else changed that night.
 
-    `until` is when a drift's last night began, empty of a step. A drift has no night of its own, so
-    nothing is named that changed with it.
+    `number` is that of its night, of a drift's first; it may be of the nights `earliest` to
+    `latest`, which are a drift's own. `until` is when a drift's last night began, empty of a step.
+    A drift has no night of its own, so nothing is named that changed with it. `also` are other
+    metrics of the capture that changed with it, in words: one regression is one row.
     """
 
     at: str
@@ -206,9 +213,34 @@ class Turn:
     change: str
     tone: str
     levels: str
-    doubt: str
-    with_it: str
+    number: int
+    earliest: int
+    latest: int
+    with_it: str = ""
     until: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def nights(self) -> str:
+        """The number of its night, or those of a drift's first and last."""
+        return f"{self.earliest} to {self.latest}" if self.until else f"{self.number}"
+
+    @property
+    def days(self) -> str:
+        """The day of its night, or those of a drift."""
+        return days(self.at, self.until) if self.until else day(self.at)
+
+    @property
+    def doubt(self) -> str:
+        """The numbers of the nights that a step may be of; empty where it is of one alone."""
+        certain = self.until or self.earliest == self.latest
+        return "" if certain else f"{self.earliest} to {self.latest}"
+
+    def is_with(self, other: "Turn") -> bool:
+        """Whether both may be one: of one capture, a step each or a drift, in the same nights."""
+        apart = self.latest < other.earliest or other.latest < self.earliest
+        alike = (bool(self.until), self.tone) == (bool(other.until), other.tone)
+        return self.course is other.course and alike and not apart
 
 
 @dataclass(frozen=True)
@@ -235,29 +267,50 @@ def turns_of(course: Course, series: Series, trend: Changes) -> list[Turn]:
     return [*steps, *(_turn_of_drift(course, series, ramp) for ramp in trend.ramps)]
 
 
+def join_turns(turns: Sequence[Turn]) -> list[Turn]:
+    """Return the turns with those of one capture that came together as one, the first metric's."""
+    joined: list[Turn] = []
+    for turn in turns:
+        place = next((at for at, known in enumerate(joined) if known.is_with(turn)), None)
+        if place is None:
+            joined.append(turn)
+        else:
+            known = joined[place]
+            words = f"{heading(turn.series.metric)} {turn.change}"
+            joined[place] = replace(known, also=(*known.also, words))
+    return joined
+
+
 def _turn_of_step(course: Course, series: Series, step: Step, others: Mapping[str, str]) -> Turn:
     at = series.points[step.index].at
     way = direction(step.change, series.better)
-    change = _toward(series.shown.change(step.change), way)
-    first, last = (day(series.points[place].at) for place in (step.earliest, step.latest))
-    doubt = f"{first} to {last}" if step.earliest < step.latest else ""
-    levels = _levels(series, step)
-    return Turn(at, course, series, change, WAYS[way], levels, doubt, others.get(at, ""))
+    return Turn(
+        at=at,
+        course=course,
+        series=series,
+        change=_toward(series.shown.change(step.change), way),
+        tone=WAYS[way],
+        levels=_levels(series, step),
+        number=course.number(at),
+        earliest=course.number(series.points[step.earliest].at),
+        latest=course.number(series.points[step.latest].at),
+        with_it=others.get(at, ""),
+    )
 
 
 def _turn_of_drift(course: Course, series: Series, ramp: Ramp) -> Turn:
     first, last = (series.points[place].at for place in (ramp.first, ramp.last))
     way = direction(ramp.change, series.better)
-    change = _toward(rate_words(series, ramp), way)
     return Turn(
         at=first,
         course=course,
         series=series,
-        change=change,
+        change=_toward(rate_words(series, ramp), way),
         tone=WAYS[way],
         levels=_levels(series, ramp),
-        doubt="",
-        with_it="",
+        number=course.number(first),
+        earliest=course.number(first),
+        latest=course.number(last),
         until=last,
     )
 
@@ -317,21 +370,64 @@ _RANKS = (
 )
 
 
-def verdict_of(courses: Sequence[Course], now: str) -> tuple[str, str, str]:
-    """Return the tone, the sign and the sentence that the page begins with."""
-    current = [course for course in courses if course.current]
+@dataclass(frozen=True)
+class Headline:
+    """What the page begins with: a sign with the worst state, and a few words.
+
+    `named` are the courses that it is about, whose last nights say why.
+    """
+
+    tone: str
+    sign: str
+    words: str
+    named: tuple[Course, ...] = ()
+
+
+_FEW_NAMED = 2
+
+
+def headline_of(courses: Sequence[Course], now: str) -> Headline:
+    """Return what the page begins with, at most twelve words; anchors are part of their capture."""
+    current = _standing(courses)
     if not current:
-        return "unclear", "? Nothing yet", "No capture has been measured in any night."
+        return Headline("unclear", "? Nothing yet", "No capture has been measured in any night.")
     last = max((course.last.at for course in current), key=moment_of)
-    when = f"the night of {day(last)} ({ago(last, now)})"
+    when = f"{day(last)} ({ago(last, now)})"
     worst = min((course.last.state for course in current), key=_RANKS.index)
-    named = [course for course in current if course.last.state is worst]
+    named = tuple(course for course in current if course.last.state is worst)
     if worst is State.OK:
-        every = f"{several(len(named), 'capture')}: nothing became worse than allowed"
-        return worst.tone, f"{worst.sign} OK", f"{every} in {when}."
-    names, why = ", ".join(course.capture for course in named), named[0].last.reason.rstrip(".")
-    said = f"{names} in {when}{f': {why}' if why else ''}."
-    return worst.tone, f"{worst.sign} {worst.capitalize()}", said
+        words = f"{several(len(named), 'capture')}, nothing worse, {when}"
+        return Headline(worst.tone, f"{worst.sign} OK", words)
+    names = several(len(named), "capture")
+    if len(named) <= _FEW_NAMED:
+        names = ", ".join(course.capture for course in named)
+    change = _worst_change(named[0]) if len(named) == 1 else ""
+    words = f"{names}{f': {change}' if change else ''}, {when}"
+    return Headline(worst.tone, f"{worst.sign} {worst.capitalize()}", words, named)
+
+
+def _standing(courses: Sequence[Course]) -> list[Course]:
+    """Return the courses of current work; of an anchor only where it ended worse than its own."""
+    current = [course for course in courses if course.current]
+    ended = {(course.machine, course.plan, course.capture): course.last.state for course in current}
+    standing: list[Course] = []
+    for course in current:
+        own = (course.machine, course.plan, course.capture.removesuffix(ANCHORED))
+        state = ended.get(own) if course.is_anchor else None
+        if state is None or _RANKS.index(course.last.state) < _RANKS.index(state):
+            standing.append(course)
+    return standing
+
+
+def _worst_change(course: Course) -> str:
+    """Return the first metric that is worse in the last night, and how much; else nothing."""
+    judged = course.last.entry.judged if course.last.entry else ()
+    for metric in judged:
+        if metric.outcome is Outcome.REGRESSION and metric.change is not None:
+            if direction(metric.change, metric.better) == "worse":
+                return f"{metric.metric} {metric.shown.change(metric.change)}"
+            return metric.metric
+    return ""
 
 
 @dataclass(frozen=True)
@@ -374,22 +470,23 @@ def _row(rule: str, course: Course) -> FindingRow:
     known = [fared for fared in course.fared if looked(fared)]
     there = [(fared.at, found) for fared in known if (found := found_in(fared, rule))]
     last, found = there[-1]
-    became = f"last {day(last)}"
+    became = f"last in {night_words(course, last)}"
     if last == known[-1].at:
         became = f"now in {found.traces} of {several(found.of, 'trace')}"
         became += f"; the reference has it in {found.in_reference}" * bool(found.in_reference)
-    became = f"first seen {day(there[0][0])}, {became}"
-    nights = tuple(_night(fared, rule) for fared in course.fared)
+    became = f"first seen in {night_words(course, there[0][0])}, {became}"
+    nights = tuple(_night(fared, rule, number) for number, fared in enumerate(course.fared, 1))
     return FindingRow(rule, found.severity, found.message, became, nights)
 
 
-def _night(fared: Fared, rule: str) -> tuple[float | None, str]:
+def _night(fared: Fared, rule: str, number: int) -> tuple[float | None, str]:
+    begun = f"night {number} ({day(fared.at)})"
     if not looked(fared):
-        return None, f"{day(fared.at)}: no traces"
+        return None, f"{begun}: no traces"
     found = found_in(fared, rule)
     if found is None:
-        return 0.0, f"{day(fared.at)}: not found"
-    words = f"{day(fared.at)}: found in {found.traces} of {several(found.of, 'trace')}"
+        return 0.0, f"{begun}: not found"
+    words = f"{begun}: found in {found.traces} of {several(found.of, 'trace')}"
     return found.traces / max(1, found.of), words
 
 

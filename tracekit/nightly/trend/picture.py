@@ -1,18 +1,73 @@
-"""A picture of nights: panels above one another that share the axis of days, and their shapes."""
+"""A picture of nights: panels above one another that share the axis of nights, and their shapes."""
 
 import xml.etree.ElementTree as ET
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime
+from functools import cached_property
 
-from tracekit.nightly.trend.course import Happening, State, date_of, days_of
+from tracekit.nightly.history.night import moment_of
+from tracekit.nightly.trend.course import Happening, State
 from tracekit.report import Axis, Plane, Shape, figure, finished, moved, svg_text
 
 _LEFT, _RIGHT = 10.0, 92.0  # the room beside panels: the numbers of their axes stand on the right
-_HEAD, _GAP, _LANE, _FOOT = 16.0, 24.0, 20.0, 18.0  # tags, above a panel, marks below, dates
-_STEPS = (1, 2, 7, 14, 28, 91, 182, 364, 1820)  # days between dates
+_HEAD, _GAP, _LANE, _FOOT = 16.0, 24.0, 20.0, 31.0  # tags, above a panel, marks below, nights
+_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)  # nights between labels
 _APART = 66.0  # the least room of a date
 _CHARACTER = 6.0
+_AIR = 0.5  # of a night, at both ends of the axis
+
+
+@dataclass(frozen=True)
+class NightAxis:
+    """The axis over nights: their places are 1, 2, 3 … in the order in which they began.
+
+    `begun` are their times, ISO 8601, oldest first; nights of one day are as far apart as others.
+    """
+
+    begun: tuple[str, ...]
+
+    @cached_property
+    def _moments(self) -> list[datetime]:
+        return [moment_of(at) for at in self.begun]
+
+    @cached_property
+    def axis(self) -> Axis:
+        """The axis, with room at both ends."""
+        air = max(_AIR, len(self.begun) * 0.015)
+        return Axis("", 1 - air, len(self.begun) + air, (), str)
+
+    def place(self, at: str) -> float:
+        """Return the place of the night that began at a time; between nights for another time."""
+        moment = moment_of(at)
+        place = bisect_right(self._moments, moment)
+        own = place and self._moments[place - 1] == moment
+        return place if own else place + 0.5
+
+    def labels(self, width: float) -> list[tuple[int, str]]:
+        """Return the places of labels on an axis so wide, and the date or time of each night.
+
+        A date is written where it changes, the year where it begins; else the time of day.
+        """
+        most = max(2, int(width / _APART))
+        nights = len(self.begun)
+        step = next((each for each in _STEPS if nights <= most * each), _STEPS[-1])
+        labels: list[tuple[int, str]] = []
+        before: datetime | None = None
+        for place in [1, 2] if nights == 2 else range(step, nights + 1, step):  # noqa: PLR2004
+            moment = self._moments[place - 1]
+            labels.append((place, _date(moment, before)))
+            before = moment
+        return labels
+
+
+def _date(moment: datetime, before: datetime | None) -> str:
+    if before is None or moment.year != before.year:
+        return f"{moment.day} {moment:%b %Y}"
+    if moment.date() == before.date():
+        return f"{moment:%H:%M}"
+    return f"{moment.day} {moment:%b}"
 
 
 @dataclass(frozen=True)
@@ -27,7 +82,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """What a picture shows: panels over an axis of days since 1970, lettered lines through all.
+    """What a picture shows: panels over an axis of nights, lettered lines through all.
 
     The `lane` stands under the last panel, on a plane of its own.
     """
@@ -35,7 +90,7 @@ class Picture:
     title: str
     summary: str
     width: float
-    x: Axis
+    x: NightAxis
     panels: tuple[Panel, ...]
     tags: Sequence[Happening] = ()
     lane: tuple[Shape, ...] = ()
@@ -47,48 +102,33 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
     All words of it pass through `spoken`. The same picture gives the same characters.
     """
     bottom = _HEAD - 6 + sum(_GAP + panel.height for panel in picture.panels)
-    across = picture.width - _LEFT - _RIGHT
+    across = picture.width - _LEFT - _room_on_the_right(picture)
     size = picture.width, bottom + _LANE + _FOOT
     root = figure("nights", size, picture.title, picture.summary)
-    for at, words in day_marks(picture.x, across):
-        x = _LEFT + picture.x.project(at, 0, across)
+    axis = picture.x.axis
+    for number, words in picture.x.labels(across):
+        x = _LEFT + axis.project(number, 0, across)
         room = len(words) * _CHARACTER / 2
         place = min(max(x, room + 1), picture.width - room)
         ET.SubElement(root, "path", {"class": "grid", "d": f"M{x:.1f} {bottom:.1f}v{_LANE:g}"})
+        root.append(_text(x, size[1] - 18, f"{number:,}", "mid number"))
         root.append(_text(place, size[1] - 5, words, "mid"))
+    root.append(_text(_LEFT + across + 7, size[1] - 18, "night"))
     root.extend(_tags(picture, across, bottom))
     top = _HEAD - 6
     for panel in picture.panels:
-        root.append(_panel(panel, picture.x, across, top + _GAP))
+        root.append(_panel(panel, axis, across, top + _GAP))
         top += _GAP + panel.height
     lane = moved(_LEFT, bottom)
-    plane = Plane(across, _LANE, picture.x, Axis("", 0, 1, (), str))
+    plane = Plane(across, _LANE, axis, Axis("", 0, 1, (), str))
     lane.extend(element for shape in picture.lane for element in shape(plane))
     root.append(lane)
     return finished(root, spoken)
 
 
-def day_marks(x: Axis, width: float) -> list[tuple[float, str]]:
-    """Return where dates stand on an axis so wide, and their words; the year where it begins."""
-    most = max(2, int(width / _APART))
-    first = date_of(x.low)
-    midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
-    days = [midnight + timedelta(days=at) for at in range(1, int(x.high - x.low) + 2)]
-    days = [day for day in days if day <= date_of(x.high)]
-    step = next((stride for stride in _STEPS if len(days) <= most * stride), _STEPS[-1])
-    year = 0
-    marks: list[tuple[float, str]] = []
-    for each in days[::step]:
-        words = f"{each.day} {each:%b}" if each.year == year else f"{each.day} {each:%b %Y}"
-        year = each.year
-        marks.append((x.low + (each - first) / timedelta(days=1), words))
-    return marks
-
-
-def day_axis(days: Sequence[float]) -> Axis:
-    """Return the axis over nights, with room at both ends; of one night alone, too."""
-    air = max(0.6, (max(days) - min(days)) * 0.015)
-    return Axis("", min(days) - air, max(days) + air, (), str)
+def _room_on_the_right(picture: Picture) -> float:
+    words = [panel.y.words(mark) for panel in picture.panels for mark in panel.y.marks]
+    return max(_RIGHT, 8 + _CHARACTER * max(map(len, words), default=0))
 
 
 def _panel(panel: Panel, x: Axis, across: float, top: float) -> ET.Element:
@@ -107,7 +147,7 @@ def _tags(picture: Picture, across: float, bottom: float) -> Iterator[ET.Element
     """Draw a lettered line through all panels for each tag; no letter covers another."""
     end = 0.0
     for tag in picture.tags:
-        x = _LEFT + picture.x.project(days_of(tag.at), 0, across)
+        x = _LEFT + picture.x.axis.project(picture.x.place(tag.at), 0, across)
         width = len(tag.letter) * 7.5 + 6
         place = max(x - width / 2, end + 1)
         end = place + width
@@ -141,7 +181,7 @@ _SHAPES = {
 
 @dataclass(frozen=True)
 class Mark:
-    """One night, in days since 1970; `state` is None where it is followed only."""
+    """One night, at its place; `state` is None where it is followed only."""
 
     at: float
     value: float
@@ -174,9 +214,9 @@ def lines(
 
 
 def dated(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
-    """Draw steps and drifts: (first day, last day, words, tone), oldest first.
+    """Draw steps and drifts: (first place, last place, words, tone), oldest first.
 
-    A step, whose days are the same, is a line through the panel; a drift is a bracket over its
+    A step, whose places are the same, is a line through the panel; a drift is a bracket over its
     nights. Their words are in rows so that none covers another.
     """
 
@@ -187,7 +227,7 @@ def dated(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
             until, _ = plane.at((last, plane.y.low))
             room = len(words) * _CHARACTER + 10
             left = x + room > plane.width
-            begin = x - room if left else x
+            begin = max(0.0, x - room) if left else x
             row = next((n for n, end in enumerate(ends) if end <= begin), len(ends))
             ends[row : row + 1] = [max(begin + room, until)]
             group = ET.Element("g", {"class": f"{'drift' if last > first else 'step'} {tone}"})
@@ -195,7 +235,7 @@ def dated(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
             bracket = f"M{x:.1f} {foot - 3:g}v6m0 -3H{until:.1f}m0 -3v6"
             line = f"M{x:.1f} 0V{plane.height:g}"
             ET.SubElement(group, "path", {"d": bracket if last > first else line})
-            beside, name = (x - 5, "end") if left else (x + 5, "")
+            beside, name = (begin + room - 5, "end") if left else (x + 5, "")
             group.append(_text(beside, 11 + row * _ROW, words, name))
             yield group
 

@@ -74,8 +74,9 @@ class Case:
 class Suite:
     """One capture, or one comparison of runs; at least one of its cases has its outcome.
 
-    `labels` say what it is: `workload`, `mlx`, `candidate`, `reference`, `commit` … in words. Its
-    pairs took so many `seconds`; it stands at `line` of the plan's file, as far as that is known.
+    `labels` say what it is: `workload`, `mlx`, `candidate`, `reference`, `commit` … in words, and
+    `search` is a command line that finds the commit of its regression. Its pairs took so many
+    `seconds`; it stands at `line` of the plan's file, as far as that is known.
     """
 
     name: str
@@ -284,6 +285,7 @@ def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
             labels[f"{role} commit"] = described.commit
     labels["reference kind"] = KINDS[entry.reference_kind] if entry.reference_kind else ""
     labels |= {"mlx": entry.candidate.mlx, "parity": entry.parity, "backend": entry.backend}
+    labels["search"] = entry.search
     return explained(
         Suite(
             name=entry.capture,

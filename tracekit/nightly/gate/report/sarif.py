@@ -60,7 +60,8 @@ def _result(suite: Suite, case: Case, report: GateReport, rules: list[str]) -> d
     values = {"unit": visible(case.unit), "candidate": case.candidate, "reference": case.reference}
     change = {"change": case.change, "low": case.low, "high": case.high}
     judged = {"threshold": case.threshold, "pairs": case.pairs, "reproduced": case.reproduced}
-    known = {**values, **change, **judged}
+    search = {"search": visible(suite.labels.get("search", ""))}
+    known = {**values, **change, **judged, **search}
     return {
         "ruleId": _word(case.name),
         "ruleIndex": rules.index(_word(case.name)),

@@ -49,6 +49,11 @@ def verdicts(report: GateReport) -> list[Sequence[str]]:
     ]
 
 
+def searches(report: GateReport) -> Iterator[str]:
+    """Yield the command lines that find the commits of regressions."""
+    return (said(search) for suite in report.suites if (search := suite.labels.get("search")))
+
+
 def tables(report: GateReport) -> Iterator[Table]:
     """Yield the tables that a terminal shows: metrics of each capture, then its findings."""
     for suite in report.suites:
@@ -164,6 +169,8 @@ def _suite(suite: Suite) -> Iterator[str]:
     yield from ("", f"### {_MARKS[suite.outcome]} {escape_markdown(titled(suite))}", "")
     if suite.reason:
         yield from (escape_markdown(suite.reason), "")
+    if search := suite.labels.get("search"):
+        yield from ("To find the commit:", "", f"    {said(search)}", "")
     if kind := suite.labels.get("reference kind"):
         yield from (escape_markdown(f"The reference is {kind}."), "")
     rows = [row(case) for case in suite.cases if case.kind != "finding"]
