@@ -14,6 +14,7 @@ from tracekit.machine.state import (
     joined,
     unjudged,
     unknown,
+    window_words,
 )
 
 AT = "2026-11-20T02:30:00.000+00:00"
@@ -134,3 +135,20 @@ def test_nothing_is_both_known_and_absent(some: list[State]) -> None:
     joint = joined(*some)
     assert not joint.readings.keys() & joint.absences.keys()
     assert joint.readings.keys() == {name for part in some for name in part.readings}
+
+
+def test_a_window_is_said_from_the_least_to_the_most_of_each_reading() -> None:
+    states = [
+        State(readings={"load": 0.03, "calibration": 1e6, "memory_free": 5 << 30, "mains": 1.0}),
+        State(readings={"load": 0.12, "calibration": 1.02e6, "memory_free": 4 << 30}),
+    ]
+    assert window_words(states) == (
+        "Other processes had 3.0 % to 12.0 % of the cores' time; fixed work varied by 2.0 %; "
+        "free memory was 4 GiB or more."
+    )
+    hot = State(readings={"thermal_pressure": 2.0, "mains": 0.0, "low_power": 1.0})
+    assert window_words([hot]) == (
+        "Thermal pressure was Moderate at most; it ran on battery; the system saved power."
+    )
+    assert window_words([State()]) == "Nothing could be read of the machine."
+    assert window_words([]) == ""

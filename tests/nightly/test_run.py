@@ -12,7 +12,7 @@ import pytest
 
 from played_nights import Played
 from real_nights import repository
-from tracekit.base import short_commit
+from tracekit.base import least_pairs, short_commit
 from tracekit.base.errors import InterruptedRunError, RecordingError, UsageError
 from tracekit.nightly.folder import NightFolder
 from tracekit.nightly.gate.report.model import of_night
@@ -289,12 +289,14 @@ def test_a_machine_that_is_not_fit_is_waited_for(played: Played) -> None:
     begun(played)
     unfit = 'retries = 0\nwait = "500ms"\nmachine-state.memory-free = "1000000TiB"'
     played.plan.write_text(played.plan.read_text().replace("retries = 0", unfit))
-    night = played.night(1.0, progress=heard.append)
+    played.rejected = 1
+    night = played.night(1.05, progress=heard.append)
     (entry,) = night.entries
     assert night.outcome is entry.outcome is INCONCLUSIVE
-    assert (night.partial, entry.pairs) == (False, ())
-    why = "Nothing was measured, for the machine was not ready within 500 ms:"
-    assert entry.reason.startswith(why)
+    assert (night.partial, len(entry.pairs)) == (False, least_pairs()), "a few, and no more"
+    assert "The machine was not ready within 500 ms: " in entry.reason
+    assert "Measured, but not counted: step_p50 +5." in entry.reason
+    assert entry.judged[0].change is None, "and not judged"
     assert any(words.startswith("decode: waiting for the machine: ") for words in heard)
 
 

@@ -1,5 +1,8 @@
 from . import roofline as roofline
 from . import sampler as sampler
+from .busy import Busy as Busy
+from .busy import busy_words as busy_words
+from .busy import find_busiest as find_busiest
 from .chips import Chip as Chip
 from .chips import Figure as Figure
 from .chips import chip as chip
@@ -32,6 +35,7 @@ from .state import StateLimits as StateLimits
 from .state import contaminated as contaminated
 from .state import unjudged as unjudged
 from .state import unknown as unknown
+from .state import window_words as window_words
 from .triad import Bandwidth as Bandwidth
 from .triad import last_cache as last_cache
 from .triad import measure_bandwidth as measure_bandwidth

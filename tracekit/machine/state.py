@@ -119,6 +119,40 @@ def unjudged(states: Sequence[State]) -> str:
     return f"Not known here, and so not judged: {listed}. `tracekit doctor` says why."
 
 
+def window_words(states: Sequence[State]) -> str:
+    """Say what the machine was like over a window, in a sentence; empty where nobody looked."""
+    if not states:
+        return ""
+    parts: list[str] = []
+    for name, words in _WINDOW.items():
+        values = _readings(name, states)
+        if values:
+            low, high = percent(min(values)), percent(max(values))
+            shown = high if low == high else f"{low} to {high}"
+            parts.append(words.format(shown))
+    paces = _readings("calibration", states)
+    if paces and min(paces) > 0:
+        parts.append(f"fixed work varied by {percent(max(paces) / min(paces) - 1)}")
+    if free := _readings("memory_free", states):
+        parts.append(f"free memory was {size(min(free))} or more")
+    if pressures := _readings("thermal_pressure", states):
+        parts.append(f"thermal pressure was {_pressure(max(pressures))} at most")
+    if any(value == 0 for value in _readings("mains", states)):
+        parts.append("it ran on battery")
+    if any(_readings("low_power", states)):
+        parts.append("the system saved power")
+    if not parts:
+        return "Nothing could be read of the machine."
+    listed = "; ".join(parts)
+    return f"{listed[0].upper()}{listed[1:]}."
+
+
+_WINDOW = {
+    "load": "other processes had {} of the cores' time",
+    "gpu_others": "other processes had {} of the GPU's time",
+}
+
+
 def _pace(states: Sequence[State], session: Sequence[State], limits: StateLimits) -> Iterator[str]:
     """Judge what tells the pace of the machine against the session's best."""
     slowest = max(_readings("calibration", states), default=None)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracekit.analysis import Finding, load
-from tracekit.base import InterruptedRunError, Recording, TracekitError, duration
-from tracekit.machine import State, Watch, contaminated, unjudged
+from tracekit.base import InterruptedRunError, Recording, TracekitError, duration, least_pairs
+from tracekit.machine import State, Watch, busy_words, contaminated, find_busiest, unjudged
 from tracekit.nightly.folder import Keeper, work_of
 from tracekit.nightly.gate.judge import judge_entry, needs_second_session, outcome_of, same_code
+from tracekit.nightly.gate.rejected import rejected_words
 from tracekit.nightly.history.night import (
     INTERRUPTED,
     Accepted,
@@ -24,7 +25,7 @@ from tracekit.nightly.history.night import (
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.session.child import Prepared, prepared
 from tracekit.nightly.session.measuring import check, measure, overhead, trace
-from tracekit.nightly.session.program import BudgetSpentError, BusyError, ParityError
+from tracekit.nightly.session.program import BudgetSpentError, ParityError
 from tracekit.nightly.session.worktree import kind_of
 from tracekit.record import Progress
 
@@ -72,7 +73,7 @@ def _states(pairs: Iterable[Pair], session: int = 0) -> list[State]:
 
 
 _AGAIN = 2
-_EVERY = 15.0  # seconds between two looks at a machine that is not ready
+_EVERY = 5.0  # seconds between two looks at a machine that is not ready
 _STOPPED_BEFORE = "It was not measured, for the night was stopped before."
 _NOT_BEGUN = "It was not measured, for what was checked first does not hold."
 
@@ -151,22 +152,27 @@ class Carrier:
 
     def _measure(self, task: Prepared) -> None:
         with self._ending(task.capture.name), Watch(task.capture.telemetry) as watch:
-            self._wait(task.capture.name, watch)
+            busy = self._wait(task.capture.name, watch)
             try:
-                self._until_reproduced(task, watch)
+                self._until_reproduced(task, watch, busy)
             except (BudgetSpentError, KeyboardInterrupt):
                 self._judge(task, watch)
                 raise
 
-    def _until_reproduced(self, task: Prepared, watch: Watch) -> None:
-        """Measure, judge, and measure again where something is to be reproduced."""
+    def _until_reproduced(self, task: Prepared, watch: Watch, busy: str) -> None:
+        """Measure, judge, and measure again where something is to be reproduced.
+
+        `busy` says why the machine was not ready; empty where it was.
+        """
         fail_on = task.capture.fail_on
-        self._session(task, watch, 1)
+        self._session(task, watch, 1, busy=bool(busy))
         entry = self._judge(task, watch)
         if needs_second_session(entry.judged, entry.findings, fail_on):
             self._session(task, watch, _AGAIN)
             entry = self._judge(task, watch)
         outcome, reason = outcome_of(entry, fail_on)
+        if rejected := rejected_words(task.capture, entry.pairs, task.results):
+            reason = " ".join(filter(None, (reason, busy, rejected)))
         self.keeper.put(replace(entry, outcome=outcome, reason=reason))
 
     def _judge(self, task: Prepared, watch: Watch) -> Entry:
@@ -189,10 +195,13 @@ class Carrier:
         self.keeper.warn(filter(None, (*task.remarks, *watch.remarks, unknown)))
         return entry
 
-    def _session(self, task: Prepared, watch: Watch, session: int) -> None:
-        """Measure as many pairs as are to count, those that do not count once more; then trace."""
+    def _session(self, task: Prepared, watch: Watch, session: int, *, busy: bool = False) -> None:
+        """Measure as many pairs as are to count, those that do not count once more; then trace.
+
+        On a `busy` machine a few pairs come first, and if none of them counts, that is all.
+        """
         wanted, first = task.capture.pairs, 1
-        more = wanted
+        more = min(wanted, least_pairs()) if busy else wanted
         while more > 0:
             calibrate = self.plan.state.calibration is not None
             found = self.session.measure(
@@ -203,6 +212,8 @@ class Carrier:
             own = [pair for pair in pairs if pair.sitting == session and not pair.traced]
             first = len(own) + 1
             good = sum(not pair.contaminated for pair in own)
+            if busy and not good:
+                return
             more = min(wanted - good, self.plan.retries - (len(own) - wanted))
         if traced := task.capture.traced:
             found = self.session.trace(task, session=session, watch=watch)
@@ -232,23 +243,23 @@ class Carrier:
         own = pair.contaminated if pair.traced else ()  # a trace without rows says so itself
         return replace(pair, contaminated=tuple(dict.fromkeys((*own, *found))))
 
-    def _wait(self, name: str, watch: Watch) -> None:
-        """Wait until a pair could count; raise BusyError where that takes longer than planned."""
+    def _wait(self, name: str, watch: Watch) -> str:
+        """Wait until a pair could count; return why it could not, where that takes too long."""
         until = min(time.monotonic() + self.plan.wait, self.deadline)
         while self.plan.wait:
             state = watch.before({os.getpid()})
             reasons = contaminated(state, None, [state], self.plan.state)
             if not reasons:
-                return
+                return ""
+            who = busy_words(find_busiest())
+            why = f"{reasons[0].rstrip('.')}; {who}." if who else reasons[0]
+            self.progress(f"{name}: waiting for the machine: {why}")
             left = until - time.monotonic()
             if left <= 0:
-                raise BusyError(
-                    f"Nothing was measured, for the machine was not ready within "
-                    f"{duration(self.plan.wait * 1e9)}: {reasons[0]}",
-                    hint="`wait` in the plan says how long a night waits for it.",
-                )
-            self.progress(f"{name}: waiting for the machine: {reasons[0]}")
+                waited = duration(self.plan.wait * 1e9)
+                return f"The machine was not ready within {waited}: {why}"
             time.sleep(min(_EVERY, left))
+        return ""
 
     @contextmanager
     def _ending(self, capture: str) -> Generator[None]:
@@ -261,7 +272,7 @@ class Carrier:
         except TracekitError as error:
             self.partial |= isinstance(error, BudgetSpentError)
             self._unsound |= isinstance(error, ParityError)
-            open_ = isinstance(error, BudgetSpentError | BusyError)
+            open_ = isinstance(error, BudgetSpentError)
             outcome = Outcome.INCONCLUSIVE if open_ else Outcome.FAILED
             self._end(capture, outcome, f"{error.message} {error.hint}".strip())
 

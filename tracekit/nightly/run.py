@@ -12,7 +12,7 @@ from tracekit.base import (
     TracekitError,
     system,
 )
-from tracekit.machine import environment, git_commit, machine_name
+from tracekit.machine import environment, git_commit, machine_name, window_words
 from tracekit.nightly.captures import Carrier, Session
 from tracekit.nightly.folder import Keeper, NightFolder, make_output, night_id
 from tracekit.nightly.gate.drift import anchors_due, with_drift, with_previous
@@ -38,6 +38,8 @@ def notes(night: Night) -> Iterator[str]:
             yield f"{entry.capture}: against {entry.reference.words}, {KINDS[kind]}."
         if entry.parity:
             yield f"{entry.capture}: {entry.parity}"
+        if entry.states:
+            yield f"{entry.capture}: the machine meanwhile: {window_words(entry.states)}"
         if entry.overhead is not None:
             yield f"{entry.capture}: {cost_of(entry.overhead)}"
 

@@ -230,6 +230,18 @@ class Entry:
     reference_kind: ReferenceKind = ""
     search: str = ""
 
+    @property
+    def states(self) -> tuple[State, ...]:
+        """What the machine was like, whenever a pair was begun or had ended."""
+        looks = [look for pair in self.pairs for look in (pair.before, pair.after)]
+        return tuple(look for look in looks if look is not None)
+
+    @property
+    def counting(self) -> str:
+        """How many of its pairs count, in words; empty where it has none."""
+        good = sum(not pair.contaminated for pair in self.pairs)
+        return f"{good} of {len(self.pairs)} pairs count" if self.pairs else ""
+
 
 @dataclass(frozen=True)
 class Night:

@@ -269,7 +269,8 @@ class NightPlan:
             PostgreSQL.
         budget: Seconds after which the night is stopped, and kept as partial.
         wait: Seconds to wait before a capture, at most, until the machine's state lets a pair
-            count; where it never does, nothing is measured. 0 measures at once.
+            count; where it never does, a few pairs are measured, and shown as not counted. 0
+            measures at once.
         machine: What the history calls this machine; without one a name made of what it is.
         state: What a machine must be like for a pair to count.
         retries: How many rejected pairs of a session are measured again, at most.

@@ -31,10 +31,6 @@ class BudgetSpentError(InconclusiveError):
     """The night's time is spent; the pair that was begun is not counted, those before are whole."""
 
 
-class BusyError(InconclusiveError):
-    """The machine never was what a plan asks for, so nothing was measured."""
-
-
 @dataclass(frozen=True)
 class Timeouts:
     """Seconds to wait for what a child is asked for.

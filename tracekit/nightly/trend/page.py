@@ -14,11 +14,13 @@ from typing import Any
 from markupsafe import Markup
 
 from tracekit.base import duration, quantity, short_commit
+from tracekit.machine import window_words
 from tracekit.nightly.history.changes import Changes, Ramp, Step
 from tracekit.nightly.history.night import (
     ANCHORED,
     KINDS,
     Accepted,
+    Entry,
     Judged,
     Night,
     Outcome,
@@ -102,6 +104,7 @@ def render_trend(
         day=day,
         days=days,
         moment=moment_of,
+        meanwhile=meanwhile_words,
         several=several,
         short_commit=short_commit,
         lately=LATELY,
@@ -157,6 +160,7 @@ def _section(
         "kind": KINDS[last.reference_kind] if last and last.reference_kind else "",
         "checked": text.sentence(last.parity) if last else "",
         "cost": cost_of(last.overhead) if last else "",
+        "meanwhile": meanwhile_words(last) if last else "",
         "large": [figure for figure in figures if figure["series"].gated],
         "small": [figure for figure in figures if not figure["series"].gated],
         "unknown": [
@@ -168,6 +172,12 @@ def _section(
         "table": table_of(course, links),
         "thinned": any(len(series.points) > RECENT for series in course.series),
     }
+
+
+def meanwhile_words(entry: Entry) -> str:
+    """Say what the machine was like while an entry was measured, and how many pairs count."""
+    state = window_words(entry.states)
+    return f"{state.rstrip('.')}; {entry.counting}." if state else ""
 
 
 _Row = tuple[int, Fared, list[str], list[tuple[str, str]]]

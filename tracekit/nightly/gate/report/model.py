@@ -22,6 +22,7 @@ from tracekit.compare import (
     ruling,
     side,
 )
+from tracekit.machine import window_words
 from tracekit.nightly.history.night import (
     KINDS,
     Entry,
@@ -286,6 +287,7 @@ def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
     labels["reference kind"] = KINDS[entry.reference_kind] if entry.reference_kind else ""
     labels |= {"mlx": entry.candidate.mlx, "parity": entry.parity, "backend": entry.backend}
     labels["search"] = entry.search
+    labels["machine state"] = window_words(entry.states)
     return explained(
         Suite(
             name=entry.capture,

@@ -173,6 +173,8 @@ def _suite(suite: Suite) -> Iterator[str]:
         yield from ("To find the commit:", "", f"    {said(search)}", "")
     if kind := suite.labels.get("reference kind"):
         yield from (escape_markdown(f"The reference is {kind}."), "")
+    if state := suite.labels.get("machine state"):
+        yield from (escape_markdown(f"The machine meanwhile: {state}"), "")
     rows = [row(case) for case in suite.cases if case.kind != "finding"]
     if rows:
         yield from markdown_table(COLUMNS, rows)
