@@ -75,7 +75,8 @@ def test_answers_come_in_order_and_whole(pretend: Pretend) -> None:
     assert child.greet(Path("python")) == child.hello == Hello(PROTOCOL, "0.1.0")
     assert child.prepare(Prepare("naps")) == child.ready == ready
     assert (child.run_steps(RunSteps(1.0)), child.calibrate(Calibrate())) == (many, 77)
-    assert (child.finish(), child.child.exit_status) == (Finished(), 0)
+    child.begin_finishing()
+    assert (child.end_finishing(), child.child.exit_status) == (Finished(), 0)
 
 
 def test_who_does_not_answer_in_time_is_quoted(pretend: Pretend) -> None:

@@ -83,7 +83,16 @@ class RemoteWorkload:
 
     def prepare(self, asked: Prepare) -> Ready:
         """Let it prepare its workload and warm it up."""
-        self.ready = _given(self.ask(ChildRequest(prepare=asked), self.bounds.timeouts.ready).ready)
+        self.begin_preparing(asked)
+        return self.end_preparing()
+
+    def begin_preparing(self, asked: Prepare) -> None:
+        """Ask it to prepare its workload and warm it up, and do not wait."""
+        self._send(ChildRequest(prepare=asked))
+
+    def end_preparing(self) -> Ready:
+        """Wait until it is prepared."""
+        self.ready = _given(self._answer(self.bounds.timeouts.ready).ready)
         return self.ready
 
     def run_steps(self, asked: RunSteps) -> StepTimes:
@@ -97,22 +106,29 @@ class RemoteWorkload:
         request = ChildRequest(calibration=asked)
         return _given(self.ask(request, self.bounds.timeouts.calibration).calibration).nanoseconds
 
-    def finish(self) -> Finished:
-        """Let it end its work, and wait for its end."""
+    def begin_finishing(self) -> None:
+        """Ask it to end its work, and do not wait."""
         self.child.note_descendants()
+        self._send(ChildRequest(finish=Finish()))
+
+    def end_finishing(self) -> Finished:
+        """Wait for what it found and for its end."""
         limit = self.bounds.timeouts.finish
-        finished = _given(self.ask(ChildRequest(finish=Finish()), limit).finished)
+        finished = _given(self._answer(limit).finished)
         self.child.wait(limit)
         return finished
 
     def ask(self, request: ChildRequest, limit: float) -> Answer:
         """Ask it something and wait for the answer, for `limit` seconds."""
+        self._send(request)
+        return self._answer(limit)
+
+    def _send(self, request: ChildRequest) -> None:
         pipe = self.child.process.stdin
         assert pipe is not None
         with suppress(OSError):  # one that has ended gives no answer
             pipe.write(line_of(request))
             pipe.flush()
-        return self._answer(limit)
 
     def _answer(self, limit: float) -> Answer:
         line = self._line(min(time.monotonic() + limit, self.bounds.deadline))
@@ -168,7 +184,17 @@ def _given(found: Found | None) -> Found:
 def started(
     name: str, variant: CodeVariant, log: Path, bounds: Bounds
 ) -> Generator[RemoteWorkload]:
-    """Start a child, wait for its first words, and stop it and all it started afterwards.
+    """Start a child, wait for its first words, and stop it and all it started afterwards."""
+    with spawned(name, variant, log, bounds) as workload:
+        workload.greet(variant.python)
+        yield workload
+
+
+@contextmanager
+def spawned(
+    name: str, variant: CodeVariant, log: Path, bounds: Bounds
+) -> Generator[RemoteWorkload]:
+    """Start a child, and stop it and all it started afterwards; its first words are to come.
 
     Ctrl-C is ours to handle; if we are gone it leaves by itself, for its standard input ends. What
     it says on standard error is added to `log`.
@@ -176,9 +202,7 @@ def started(
     program = Program(resident_command(variant.python), variant.env, variant.cwd, log)
     child, since = start(program, bounds.supervisor, bounds.timeouts.policy, pipe=True)
     try:
-        workload = RemoteWorkload(name, child, log, since, bounds)
-        workload.greet(variant.python)
-        yield workload
+        yield RemoteWorkload(name, child, log, since, bounds)
     finally:
         child.note_descendants()
         child.stop()

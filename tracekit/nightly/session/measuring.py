@@ -31,7 +31,7 @@ from tracekit.compare import quantile
 from tracekit.machine import State, Watch
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
-from tracekit.nightly.session.child import Prepared, RemoteWorkload, started
+from tracekit.nightly.session.child import Prepared, RemoteWorkload, spawned, started
 from tracekit.nightly.session.program import ParityError, Program, last_words, run
 from tracekit.nightly.session.variants import CodeVariant
 from tracekit.workload import Calibrate, Finished, Prepare, RunSteps, StepTimes
@@ -236,14 +236,16 @@ def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pai
     after: list[State | None] = []
     for group in [order] if capture.together else [*order]:
         with ExitStack() as stack:
-            children = {each: _ready(prepared, each, stack) for each in dict.fromkeys(group)}
+            children = _prepare_children(prepared, list(dict.fromkeys(group)), stack)
             runs: dict[str, list[StepTimes]] = {each: [] for each in children}
             before.append(looks.before(list(children.values())))
             for letter in group:
                 runs[letter].append(_run(prepared, children[letter], seconds))
             after.append(looks.after(next(iter(children.values()))))
+            for child in children.values():
+                child.begin_finishing()
             for letter, child in children.items():
-                finished = child.finish()
+                finished = child.end_finishing()
                 for name, result in finished.results.items():
                     prepared.results[name] = Quantity(result.unit, result.better)
                 values[letter] = values_of(runs[letter], finished)
@@ -258,20 +260,34 @@ def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pai
     )
 
 
-def _ready(prepared: Prepared, letter: str, stack: ExitStack) -> RemoteWorkload:
-    variant = prepared.candidate if letter == "a" else prepared.reference
-    assert variant is not None
-    name = prepared.named(variant)
-    child = stack.enter_context(
-        started(name, variant, prepared.log_of(variant.role), prepared.bounds)
-    )
-    parameters, warmup = dict(variant.parameters), prepared.capture.warmup
-    ready = child.prepare(Prepare(variant.workload, variant.workloads, parameters, warmup))
-    if letter == "a":
-        prepared.backend = ready.backend
-    for warning in ready.warnings:
-        prepared.remark(f"{warning.rstrip('.')}, in {name}.")
-    return child
+def _prepare_children(
+    prepared: Prepared, letters: Sequence[str], stack: ExitStack
+) -> dict[str, RemoteWorkload]:
+    """Start the processes of a pair, and let them prepare side by side, which nobody measures."""
+    children: dict[str, RemoteWorkload] = {}
+    variants: dict[str, CodeVariant] = {}
+    for letter in letters:
+        variant = prepared.candidate if letter == "a" else prepared.reference
+        assert variant is not None
+        variants[letter] = variant
+        child = spawned(
+            prepared.named(variant), variant, prepared.log_of(variant.role), prepared.bounds
+        )
+        children[letter] = stack.enter_context(child)
+    warmup = prepared.capture.warmup
+    for letter, child in children.items():
+        variant = variants[letter]
+        child.greet(variant.python)
+        parameters = dict(variant.parameters)
+        asked = Prepare(variant.workload, variant.workloads, parameters, warmup)
+        child.begin_preparing(asked)
+    for letter, child in children.items():
+        ready = child.end_preparing()
+        if letter == "a":
+            prepared.backend = ready.backend
+        for warning in ready.warnings:
+            prepared.remark(f"{warning.rstrip('.')}, in {child.name}.")
+    return children
 
 
 def _run(prepared: Prepared, child: RemoteWorkload, seconds: float) -> StepTimes:
