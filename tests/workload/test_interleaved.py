@@ -34,6 +34,7 @@ from tracekit.workload.interleaved.protocol import (
     request_of,
 )
 from tracekit.workload.interleaved.resident import Notes, Resident, calibrate, step_times, work_of
+from tracekit.workload.worker.loop import Loop
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import IDLE, Measured, Step, Work
 
@@ -291,3 +292,14 @@ def test_who_is_stopped_leaves_after_the_step(child: Line, workloads: Path, numb
 def test_a_signal_ends_one_that_waits_to_be_asked(child: Line) -> None:
     os.kill(child.process.pid, signal.SIGTERM)
     assert child.process.wait(20) == 130
+
+
+def test_planted_work_makes_each_step_longer_and_goes_with_the_turn() -> None:
+    resident = Resident(Stop())
+    step = Step(submit=lambda: None, wait=lambda _: None, backend="cpu")
+    resident._loop = Loop(step, resident.notes, resident.stop)
+    planted = 20_000_000.0
+    turn = resident.answer(ChildRequest(steps=RunSteps(0.0, 5, 0.0, planted))).steps
+    assert turn is not None
+    assert min(turn.times) > planted / 4, "a busy machine may make a unit look longer than it is"
+    assert resident._loop.step is step

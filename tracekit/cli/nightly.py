@@ -175,6 +175,10 @@ def run(
         bool, flag("--dry-run", "Print what would run, and for how long; change nothing.")
     ] = False,
     init: Annotated[bool, flag("--init", "Write a tracekit.toml to begin with.")] = False,
+    rehearse: Annotated[
+        bool,
+        flag("--rehearse", "Measure the noise here, and whether the plan sees a slowdown."),
+    ] = False,
     capture: options.Captures = None,
     bisect: options.Bisect = False,
     no_history: Annotated[bool, flag("--no-history", "Keep the night out of the history.")] = False,
@@ -199,9 +203,14 @@ def run(
     if init:
         console.show_line(nightly.write_starter(config) if config else nightly.write_starter())
         console.show_hint("Change what it measures, then look: tracekit nightly --dry-run")
+        console.show_hint(
+            "Will it see a slowdown on this machine? In three minutes: tracekit nightly --rehearse"
+        )
         return
     plan = nightly.read_plan(config)
     if dry_run:
+        _show_dry_run(plan, capture or [], json=json)
+    elif rehearse:
         _rehearse(plan, capture or [], json=json)
     else:
         chosen = nightly.only(plan, capture).captures if capture else ()
@@ -266,6 +275,23 @@ def _document(
 
 
 def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
+    """Show what a rehearsal found, and the lines that change the plan."""
+    plan = nightly.only(plan, names) if names else plan
+    with console.progress("rehearsal") as progress:
+        plantings = nightly.rehearse_plan(plan, progress=progress)
+    if json:
+        console.show_json(plantings)
+        return
+    for planting in plantings:
+        for line in nightly.planting_lines(planting):
+            console.show_line(line)
+    if lines := nightly.offered_lines(plantings):
+        console.show_hint(f"Let {plan.file.name} say:")
+        for line in lines:
+            console.show_line(f"    {line}")
+
+
+def _show_dry_run(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
     plan = nightly.rehearsal.only(plan, names) if names else plan
     seen = nightly.rehearsal.rehearse(plan)
     if json:

@@ -45,6 +45,9 @@ from .plan.document import has_plan as has_plan
 from .plan.document import write_starter as write_starter
 from .plan.plan import NightPlan as NightPlan
 from .plan.reading import read_plan as read_plan
+from .planting import offered_lines as offered_lines
+from .planting import planting_lines as planting_lines
+from .planting import rehearse_plan as rehearse_plan
 from .programs import measure_programs as measure_programs
 from .programs import parse_programs as parse_programs
 from .pruning import Limits as Limits

@@ -13,6 +13,7 @@ import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +261,48 @@ def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pai
     )
 
 
+@dataclass(frozen=True)
+class PlantedPair:
+    """A pair of the same work, and the same reference against work with a planted slowdown."""
+
+    plain: Pair
+    planted: Pair
+
+
+_PLANTED_ORDER = "abppba"  # each kind is in the middle: a drift falls on all alike
+
+
+def measure_planted(
+    prepared: Prepared, share: float, *, pairs: int, watch: Watch | None, calibrate: bool
+) -> Iterator[PlantedPair]:
+    """Measure pairs in which the candidate also has turns that are longer by a share of a step."""
+    with ExitStack() as stack:
+        looks = _Looks(prepared, watch, stack, calibrate=calibrate)
+        for number in range(1, pairs + 1):
+            prepared.bounds.require_time(_BETWEEN)
+            yield _planted_pair(prepared, share, number, looks)
+
+
+def _planted_pair(prepared: Prepared, share: float, number: int, looks: "_Looks") -> PlantedPair:
+    runs: dict[str, list[StepTimes]] = {"a": [], "b": [], "p": []}
+    with ExitStack() as stack:
+        children = _prepare_children(prepared, ["a", "b"], stack)
+        before = looks.before(list(children.values()))
+        for letter in _PLANTED_ORDER:
+            child = children["b" if letter == "b" else "a"]
+            own = [time for turn in runs["a"] for time in turn.times]
+            planted = share * statistics.median(own) if letter == "p" else 0.0
+            runs[letter].append(_run(prepared, child, prepared.capture.turn, planted))
+        after = looks.after(children["a"])
+        for child in children.values():
+            child.begin_finishing()
+        for child in children.values():
+            child.end_finishing()
+    values = {letter: values_of(turns, Finished()) for letter, turns in runs.items()}
+    plain = Pair(1, number, "abba", False, values["a"], values["b"], before, after)
+    return PlantedPair(plain, replace(plain, order="bppb", candidate=values["p"]))
+
+
 def _prepare_children(
     prepared: Prepared, letters: Sequence[str], stack: ExitStack
 ) -> dict[str, RemoteWorkload]:
@@ -290,9 +333,11 @@ def _prepare_children(
     return children
 
 
-def _run(prepared: Prepared, child: RemoteWorkload, seconds: float) -> StepTimes:
+def _run(
+    prepared: Prepared, child: RemoteWorkload, seconds: float, planted: float = 0.0
+) -> StepTimes:
     prepared.bounds.require_time(_BETWEEN)
-    asked = RunSteps(seconds, LEAST, min(WAKE, seconds / 6))
+    asked = RunSteps(seconds, LEAST, min(WAKE, seconds / 6), planted)
     found = require_steps(child.name, child.run_steps(asked))
     if found.specializations:
         prepared.remark(f"Pipelines were made while {child.name} was measured, though it was warm.")

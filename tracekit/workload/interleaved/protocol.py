@@ -38,6 +38,7 @@ class RunSteps:
     seconds: float  # how long, at least
     least: int = 5  # how many steps, at least
     wake: float = 0.05  # how long to step before, unmeasured: a wait lets clocks and caches go down
+    planted: float = 0.0  # ns of work to do in each step besides its own, as a rehearsal plants it
 
 
 @dataclass(frozen=True)

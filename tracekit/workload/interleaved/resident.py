@@ -5,7 +5,7 @@ import importlib
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tracekit.base import InputError, ToolError
@@ -77,6 +77,37 @@ def _product(core: Any) -> Work:
     return work
 
 
+_UNITS = 500  # of planted work, that are timed together
+_TRIES = 5
+
+
+def _planted_unit() -> None:
+    sum(range(100))
+
+
+def _time_unit() -> float:
+    """Return how long a unit of planted work takes when nothing is in its way, in ns."""
+    times: list[int] = []
+    for _ in range(_TRIES):
+        start = time.monotonic_ns()
+        for _ in range(_UNITS):
+            _planted_unit()
+        times.append(time.monotonic_ns() - start)
+    return min(times) / _UNITS
+
+
+def with_planted(step: Step, planted: float) -> Step:
+    """Return a step that does so many ns of work besides its own: the same work, repeated."""
+    units = max(1, round(planted / _time_unit()))
+
+    def wait(submitted: Any) -> None:
+        step.wait(submitted)
+        for _ in range(units):
+            _planted_unit()
+
+    return replace(step, wait=wait)
+
+
 @dataclass
 class Notes:
     """The marks of the loop, kept in memory until they are asked for."""
@@ -142,6 +173,15 @@ class Resident:
         loop = self._loop
         if loop is None:
             raise InputError("Steps were asked of a child that nothing was prepared in.")
+        own = loop.step
+        if asked.planted > 0:
+            loop.step = with_planted(own, asked.planted)
+        try:
+            return self._run_steps(asked, loop)
+        finally:
+            loop.step = own
+
+    def _run_steps(self, asked: RunSteps, loop: Loop) -> StepTimes:
         if asked.wake > 0:
             loop.run("wake-up", NEVER, time.monotonic_ns() + round(asked.wake * SECOND), 1)
         self.notes.clear()

@@ -1,0 +1,255 @@
+"""A plan rehearsed on this machine: its noise, and whether a planted slowdown would be seen.
+
+Each capture is measured against itself, and against itself with work planted into its steps that
+makes them longer by one threshold. What pairs differ by at 0 % is the noise; from it follows how
+often a session of so many pairs shows a slowdown of one threshold, and how many it takes.
+"""
+
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tracekit.analysis import METRICS
+from tracekit.base import InconclusiveError, duration, least_pairs, percent, system
+from tracekit.compare import NORMAL_MAD, shift
+from tracekit.machine import Watch, busy_words, contaminated, find_busiest
+from tracekit.nightly.gate.decision import changes
+from tracekit.nightly.history.night import Pair
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan
+from tracekit.nightly.plan.reading import UNTRACED
+from tracekit.nightly.session.child import Prepared
+from tracekit.nightly.session.measuring import PlantedPair, measure_planted
+from tracekit.nightly.session.program import Bounds
+from tracekit.nightly.session.variants import candidate_of
+from tracekit.record import Progress, Supervisor, quiet
+
+LIMIT = 170.0  # seconds for all captures
+_MOST = 12  # pairs of a capture
+_SURE = 0.95  # of nights, in which a slowdown of one threshold is to be seen
+_DRAWS = 300
+_COUNTS = (6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200)
+
+
+@dataclass(frozen=True)
+class PlantedMetric:
+    """What a rehearsal found of a metric that decides.
+
+    `noise` is how far a pair deviates at 0 %, one deviation where changes add up; `unchanged` and
+    `planted` are the changes measured at 0 % and at one threshold, for the worse above 0, with
+    their 95 % intervals. `seen` is the share of sessions of the plan's pairs that would show a
+    slowdown of one threshold, `needed` how many pairs it takes for 95 %; None for more than 200.
+    """
+
+    metric: str
+    threshold: float
+    noise: float
+    unchanged: tuple[float, float, float]
+    planted: tuple[float, float, float]
+    seen: float
+    needed: int | None
+
+
+@dataclass(frozen=True)
+class Planting:
+    """The rehearsal of one capture: its pairs, how many count, and how long one takes, seconds.
+
+    `reason` says why nothing could be found out, or why the pairs do not count.
+    """
+
+    capture: str
+    planned: int
+    measured: int = 0
+    counting: int = 0
+    seconds: float = 0.0
+    metrics: tuple[PlantedMetric, ...] = ()
+    reason: str = ""
+
+    @property
+    def needed(self) -> int | None:
+        """How many pairs all of its metrics take; None for too many, or where it is not known."""
+        counts = [metric.needed for metric in self.metrics]
+        known = [count for count in counts if count is not None]
+        return max(known) if known and len(known) == len(counts) else None
+
+
+def rehearse_plan(
+    plan: NightPlan, *, limit: float = LIMIT, progress: Progress = quiet
+) -> tuple[Planting, ...]:
+    """Rehearse the captures of a plan, in `limit` seconds at most; nothing is kept."""
+    system.require_processes("A rehearsal")
+    deadline = time.monotonic() + limit
+    found: list[Planting] = []
+    for place, capture in enumerate(plan.captures):
+        left = deadline - time.monotonic()
+        share = left / (len(plan.captures) - place)
+        found.append(_rehearse(capture, plan, time.monotonic() + share, progress))
+    return tuple(found)
+
+
+def _deciding(capture: Capture) -> list[Gated]:
+    return [
+        metric
+        for metric in capture.metrics
+        if metric.gate and metric.metric in UNTRACED and metric.scale == "ratio"
+    ]
+
+
+def _rehearse(capture: Capture, plan: NightPlan, deadline: float, progress: Progress) -> Planting:
+    deciding = _deciding(capture)
+    planting = Planting(capture.name, capture.pairs)
+    if not deciding:
+        return replace(planting, reason="no metric that turns measure decides")
+    pairs: list[PlantedPair] = []
+    began = time.monotonic()
+    with ExitStack() as stack:
+        prepared = _prepare(capture, plan, deadline, stack)
+        watch = stack.enter_context(Watch(capture.telemetry))
+        calibrate = plan.state.calibration is not None
+        progress(f"{capture.name}: pair 1 of {_MOST}")
+        try:
+            for pair in measure_planted(
+                prepared, deciding[0].threshold, pairs=_MOST, watch=watch, calibrate=calibrate
+            ):
+                pairs.append(pair)
+                if pair.plain.number < _MOST:
+                    progress(f"{capture.name}: pair {pair.plain.number + 1} of {_MOST}")
+        except InconclusiveError:  # the time is spent; the pairs before are whole
+            pass
+    seconds = (time.monotonic() - began) / max(1, len(pairs))
+    return _judge(replace(planting, measured=len(pairs), seconds=seconds), capture, plan, pairs)
+
+
+def _prepare(capture: Capture, plan: NightPlan, deadline: float, stack: ExitStack) -> Prepared:
+    """Return the capture ready to be measured against itself."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-rehearse-")))
+    bounds = Bounds(stack.enter_context(Supervisor(folder)), deadline=deadline)
+    candidate = candidate_of(capture, plan)
+    itself = replace(candidate, role="reference")
+    return Prepared(replace(capture, together=True), folder, candidate, itself, bounds)
+
+
+def _judge(
+    planting: Planting, capture: Capture, plan: NightPlan, pairs: Sequence[PlantedPair]
+) -> Planting:
+    looks = [look for pair in pairs for look in (pair.plain.before, pair.plain.after) if look]
+    reasons = [
+        contaminated(pair.plain.before, pair.plain.after, looks, plan.state) for pair in pairs
+    ]
+    counting = [pair for pair, why in zip(pairs, reasons, strict=True) if not why]
+    planting = replace(planting, counting=len(counting))
+    least = least_pairs()
+    if len(pairs) < least:
+        each = duration(planting.seconds * 1e9)
+        why = f"only {len(pairs)} pairs fit into the time, of {each} each; it takes {least}"
+        return replace(planting, reason=why)
+    if len(counting) < least:
+        why = next(why[0] for why in reasons if why).rstrip(".")
+        who = busy_words(find_busiest())
+        planting = replace(planting, reason=f"{why}; {who}" if who else why)
+        counting = list(pairs)
+    metrics = (_judge_metric(metric, capture, counting) for metric in _deciding(capture))
+    return replace(planting, metrics=tuple(metric for metric in metrics if metric is not None))
+
+
+def _judge_metric(
+    gated: Gated, capture: Capture, pairs: Sequence[PlantedPair]
+) -> PlantedMetric | None:
+    better = gated.better or METRICS[gated.metric].better.value
+    turn = -1 if better == "higher" else 1
+    unchanged = _changes([pair.plain for pair in pairs], gated, turn)
+    planted = _changes([pair.planted for pair in pairs], gated, turn)
+    first, second = shift(unchanged), shift(planted)
+    if first is None or second is None:
+        return None
+    middle = statistics.median(unchanged)
+    noise = NORMAL_MAD * statistics.median(abs(change - middle) for change in unchanged)
+    threshold = math.log1p(gated.threshold)
+    counts = [count for count in _COUNTS if count >= least_pairs()]
+    enough = (count for count in counts if chance_seen(noise, threshold, count) >= _SURE)
+    return PlantedMetric(
+        gated.metric,
+        gated.threshold,
+        noise,
+        (math.expm1(first.middle), math.expm1(first.low), math.expm1(first.high)),
+        (math.expm1(second.middle), math.expm1(second.low), math.expm1(second.high)),
+        chance_seen(noise, threshold, capture.pairs),
+        next(enough, None),
+    )
+
+
+def _changes(pairs: Sequence[Pair], gated: Gated, turn: int) -> list[float]:
+    return [turn * change for change in changes(pairs, gated.metric, gated.scale)]
+
+
+def chance_seen(noise: float, change: float, pairs: int) -> float:
+    """Return the share of sessions whose 95 % interval lies above 0 where `change` is true.
+
+    Pairs deviate by `noise`, normally, where changes add up; the draws are the same each time.
+    """
+    draws = np.random.default_rng(1).normal(change, noise, (_DRAWS, pairs))
+    seen = 0
+    for each in draws.tolist():
+        interval = shift(each)
+        seen += interval is not None and interval.low > 0
+    return seen / _DRAWS
+
+
+def planting_lines(planting: Planting) -> Iterator[str]:
+    """Yield what a rehearsal found of a capture, a sentence a line."""
+    name = planting.capture
+    if not planting.metrics:
+        yield f"{name}: not rehearsed, because {planting.reason}."
+        return
+    if planting.reason:
+        yield f"{name}: the numbers below do not count. {planting.reason}."
+    for metric in planting.metrics:
+        threshold = percent(metric.threshold)
+        yield (
+            f"{name}: {metric.metric} at 0 %: {_whole(metric.unchanged)}; with {threshold} "
+            f"planted: {_whole(metric.planted)}. A pair deviates by {percent(metric.noise)}."
+        )
+        yield (
+            f"{name}: a slowdown of {threshold} would be seen in {percent(metric.seen)} of the "
+            f"nights with {planting.planned} pairs."
+        )
+    yield _advice(planting)
+
+
+def _whole(change: tuple[float, float, float]) -> str:
+    middle, low, high = (f"{100 * value:+.1f}" for value in change)
+    return f"{middle} % [{low} … {high}]"
+
+
+def _advice(planting: Planting) -> str:
+    name = planting.capture
+    needed = planting.needed
+    if needed is None:
+        most = _COUNTS[-1]
+        return (
+            f"{name}: even {most} pairs do not suffice here. Let the machine be quiet, make `turn` "
+            "longer, or raise the threshold."
+        )
+    each = planting.seconds
+    takes = duration(needed * each * 1e9)
+    if needed > planting.planned:
+        return f"{name}: it takes {needed} pairs, which are {takes} of a session."
+    if needed < planting.planned:
+        return f"{name}: {needed} pairs suffice, which are {takes} of a session."
+    return f"{name}: the plan is right as it is."
+
+
+def offered_lines(plantings: Sequence[Planting]) -> list[str]:
+    """Return the lines to put into a plan, of captures whose number of pairs is to be another."""
+    lines: list[str] = []
+    for planting in plantings:
+        needed = planting.needed
+        if needed is not None and needed != planting.planned and not planting.reason:
+            lines += ["[[nightly.capture]]", f'name = "{planting.capture}"', f"pairs = {needed}"]
+    return lines
