@@ -34,7 +34,9 @@ def work_of(capture: Capture, folder: Path) -> str:
             against["merge_base"] = reference.merge_base
         if reference.previous_night:
             against["previous_night"] = True
-    what = {
+        if reference.program:
+            against["program"] = reference.program
+    what: dict[str, Any] = {
         "workload": capture.workload,
         "parameters": capture.parameters,
         "reference": against or None,
@@ -43,6 +45,10 @@ def work_of(capture: Capture, folder: Path) -> str:
         "templates": capture.templates,
         "counters": capture.counters,
     }
+    if capture.program:
+        what["program"] = capture.program
+    if capture.read:
+        what["read"] = capture.read
     return digest_of(what, _LENGTH)
 
 

@@ -104,6 +104,8 @@ def _deciding(capture: Capture) -> list[Gated]:
 def _rehearse(capture: Capture, plan: NightPlan, deadline: float, progress: Progress) -> Planting:
     deciding = _deciding(capture)
     planting = Planting(capture.name, capture.pairs)
+    if capture.program:
+        return replace(planting, reason="work cannot be planted into a program")
     if not deciding:
         return replace(planting, reason="no metric that turns measure decides")
     pairs: list[PlantedPair] = []

@@ -8,7 +8,6 @@ import math
 import os
 import shlex
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -30,7 +29,7 @@ from tracekit.base import (
 from tracekit.compare import Comparison, Difference, Limits, Sample, Weight, compare
 from tracekit.machine import State, StateLimits, Watch, contaminated
 from tracekit.nightly.ab import Effort, half_width
-from tracekit.nightly.session.program import Program, last_words, start
+from tracekit.nightly.session.program import Program, last_words, run_timed
 from tracekit.record import Pattern, Progress, Supervisor, quiet, read_texts
 from tracekit.workload import WALL_TIME, Measured
 
@@ -172,27 +171,16 @@ class _ProgramRunner:
         output, errors = self.folder / "stdout.txt", self.folder / "stderr.txt"
         errors.unlink(missing_ok=True)
         started = now()
-        begun = time.monotonic_ns()
-        child, _ = start(Program(argv, os.environ, Path.cwd(), errors, output), self.supervisor)
-        # A wait with a limit would look for the end up to 50 ms late.
-        limit = threading.Timer(_LONGEST, child.stop)
-        limit.daemon = True
-        try:
-            limit.start()
-            status = child.process.wait()
-            length = time.monotonic_ns() - begun
-        finally:
-            limit.cancel()
-            child.stop()
-            child.clean_up()
-        if status != 0:
+        program = Program(argv, os.environ, Path.cwd(), errors, output)
+        ended = run_timed(program, self.supervisor, _LONGEST)
+        if ended.status != 0:
             raise ToolError(
-                f"{shlex.join(argv)} ended with {exit_words(status)}.{last_words(errors)}",
+                f"{shlex.join(argv)} ended with {exit_words(ended.status)}.{last_words(errors)}",
                 hint="Both programs must succeed: run it alone first.",
             )
         texts = [file.read_text(errors="replace") for file in (output, errors)]
         results = read_texts(texts, self.patterns)
-        results.setdefault(WALL_TIME, Measured(float(length), "ns", "lower"))
+        results.setdefault(WALL_TIME, Measured(float(ended.length), "ns", "lower"))
         made = Provenance(command=argv, started=started)
         return Sample(
             shlex.join(argv),

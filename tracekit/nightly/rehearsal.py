@@ -1,6 +1,7 @@
 """What a night would do, how long that takes, and whether it could: nothing is touched."""
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,13 +12,20 @@ import msgspec
 from sqlalchemy.engine import make_url
 
 from tracekit.analysis import METRICS
-from tracekit.base import TracekitError, UsageError, nearest, short_commit, span
+from tracekit.base import (
+    TracekitError,
+    UsageError,
+    nearest,
+    require_program,
+    short_commit,
+    span,
+)
 from tracekit.compare import Shown
 from tracekit.machine import git_commit
 from tracekit.nightly.gate.judge import same_code
 from tracekit.nightly.history.night import KINDS
 from tracekit.nightly.plan.plan import Capture, NightPlan, searched
-from tracekit.nightly.session.variants import interpreter, work_words
+from tracekit.nightly.session.variants import CodeVariant, interpreter, work_words
 from tracekit.nightly.session.worktree import commit_of, kind_of, repository
 from tracekit.workload import find
 
@@ -104,6 +112,8 @@ def _of(capture: Capture) -> Iterator[str]:
         yield f"{', '.join(own)} is no metric of tracekit; {capture.workload} must tell it."
     if capture.reference is None:
         yield "it has no reference, so that it is followed over nights, and decides nothing."
+    elif capture.program and not capture.metrics:
+        yield "what it prints decides; if it prints nothing that is known, the time of a run does."
     elif not any(metric.gate for metric in capture.metrics) and not capture.fail_on:
         yield "none of its metrics decides."
     elif not capture.reference.same_work:
@@ -158,9 +168,14 @@ def obstacles(plan: NightPlan) -> tuple[str, ...]:
 
 def _require_ready(capture: Capture, folder: Path) -> None:
     reference = capture.reference
+    if capture.program:
+        variant = CodeVariant(
+            "candidate", "", None, {}, Path(), os.environ, folder, argv=capture.program
+        )
+        require_program(variant.command[0], os.environ.get("PATH"))
     with searched(reference, folder):
         for name in (capture.workload, reference.workload if reference else ""):
-            if name:
+            if name and not capture.program:
                 find(name, capture.workloads)
     if reference is not None and reference.has_commit:
         commit_of(reference, repository(folder))
@@ -173,7 +188,7 @@ def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:
     return [
         (
             capture.name,
-            work_words(capture.workload, capture.parameters),
+            shlex.join(capture.program) or work_words(capture.workload, capture.parameters),
             _reference(capture),
             str(capture.pairs),
             str(capture.traced),
@@ -190,6 +205,7 @@ def _reference(capture: Capture) -> str:
         return "none"
     parts = [reference.words] if reference.words else []
     parts += [f"python {reference.python}"] if reference.python else []
+    parts += [shlex.join(reference.program)] if reference.program else []
     if not reference.same_work:
         parts.append(work_words(reference.workload or capture.workload, reference.parameters))
     return ", ".join(parts)

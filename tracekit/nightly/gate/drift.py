@@ -36,6 +36,7 @@ from tracekit.nightly.history.store.documents import measured_of
 from tracekit.nightly.plan.plan import Capture
 from tracekit.nightly.plan.reading import UNTRACED
 from tracekit.nightly.session.worktree import repository
+from tracekit.workload import ANY_PROGRAM
 
 _CHAINED = 60  # nights that are looked back
 _WINDOW = 3  # nights in a row whose level is one to compare with; one alone may be odd
@@ -381,6 +382,8 @@ def _search(drift: Drift | None, judged: Judged, entry: Entry, workloads: Path |
     if not (drift.first.isalnum() and drift.last.isalnum()):
         return ""
     work = entry.candidate
+    if work.workload == ANY_PROGRAM:
+        return ""
     values = [f"{name}={_text(value)}" for name, value in work.parameters.items()]
     first, last = (short_commit(commit) for commit in (drift.first, drift.last))
     words = ["tracekit", "ab", f"{work.workload}@{first}", *values, "--", *values]

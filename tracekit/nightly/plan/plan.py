@@ -130,6 +130,7 @@ class Reference:
             against, or that of the night accepted last.
         setup: A command that makes the worktree's environment, run there once for each commit.
         pythonpath: Folders of the worktree that are searched for modules before all others.
+        program: Another command line, where the candidate is a program.
     """
 
     workload: Text = ""
@@ -141,6 +142,7 @@ class Reference:
     anchor_every: Annotated[int, Meta(ge=1, le=30)] = 7
     setup: Command = ()
     pythonpath: Texts = (".",)
+    program: Command = ()
 
     @property
     def same_work(self) -> bool:
@@ -155,7 +157,7 @@ class Reference:
     @property
     def is_revision_alone(self) -> bool:
         """Whether nothing but the commit differs from the candidate."""
-        return self.same_work and self.has_commit and self.python is None
+        return self.same_work and self.has_commit and self.python is None and not self.program
 
     @property
     def words(self) -> str:
@@ -230,6 +232,10 @@ class Capture:
         metrics: What is followed and what decides.
         fail_on: Rules whose findings in the candidate's traces are a regression, where the
             reference's do not have them.
+        program: A command line in place of a workload; it is run once in a turn, from the plan's
+            folder or that of the worktree, and not traced.
+        read: How to read the program's numbers, where tracekit does not know them:
+            NAME:UNIT:lower|higher|neither:REGEX.
     """
 
     name: Name
@@ -251,6 +257,8 @@ class Capture:
     checks: Commands = ()
     metrics: tuple[Gated, ...] = ()
     fail_on: Texts = ()
+    program: Command = ()
+    read: Texts = ()
 
 
 _WEEK = 7 * 24 * 3600
@@ -334,8 +342,11 @@ def _measured(capture: Capture, folder: Path) -> Any:
         parity="auto",
     )
     measured = msgspec.to_builtins(plain, enc_hook=str)
-    for name in ("merge_base", "previous_night", "anchor_every") if reference else ():
+    for name in ("program", "read"):
+        if not measured[name]:
+            del measured[name]
+    for name in ("merge_base", "previous_night", "anchor_every", "program") if reference else ():
         value = measured["reference"].pop(name)  # digests of earlier nights do not hold them
-        if value != getattr(Reference(), name):
+        if value and value != getattr(Reference(), name):
             measured["reference"][name] = value
     return measured

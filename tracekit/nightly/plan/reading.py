@@ -28,6 +28,7 @@ from tracekit.nightly.plan.plan import (
     digested,
     searched,
 )
+from tracekit.record import parse_pattern
 from tracekit.workload import ANY_PROGRAM, find
 
 # Keys that are not their field's name with dashes, and those of earlier versions.
@@ -263,6 +264,8 @@ class _Reading:
 
     def capture(self, values: dict[str, Any], *, right: bool, work: bool) -> Capture | None:
         """Return it; None where it has mistakes that leave nothing to look at."""
+        if "program" in values:
+            right &= self._take_program(values)
         if "workload" not in values and right:
             hint = 'Write workload = "paged"; `tracekit workloads` lists them.'
             self._refuse((), "has no workload.", hint)
@@ -274,12 +277,40 @@ class _Reading:
             return None
         if "workloads" in values:
             values["workloads"] = self._folder / values["workloads"]
-        values.setdefault("name", values["workload"])
+        named = Path(values["program"][0]).name if "program" in values else values["workload"]
+        values.setdefault("name", named)
         capture = Capture(reference=reference, **values)
-        if work:
+        if work and not capture.program:
             self._check_work(capture)
+        if not capture.program and reference is not None and reference.program:
+            keys = ("reference", "program")
+            self._refuse(keys, "is for a capture of a program.", "Give the capture a program too.")
         self._check_keys(capture)
         return replace(capture, metrics=tuple(self._metrics(metrics, capture)))
+
+    def _take_program(self, values: dict[str, Any]) -> bool:
+        """Let a program be the work; tell whether its keys are right."""
+        right = True
+        for key in ("workload", "parameters"):
+            if key in values:
+                words = "has no meaning for a program."
+                self._refuse((key,), words, "Leave it out, or leave out program.")
+                right = False
+        asked = values.get("reference")
+        if isinstance(asked, dict):
+            for key in ("workload", "parameters", "python"):
+                if key in asked:
+                    words = "has no meaning for a program."
+                    self._refuse(("reference", key), words, "Give the other command as program.")
+                    right = False
+        for words in values.get("read", ()):
+            try:
+                parse_pattern(words)
+            except UsageError as error:
+                self._refuse(("read",), f"is wrong: {error.message}", error.hint)
+                right = False
+        values |= {"workload": ANY_PROGRAM, "traced": 0, "parity": "off"}
+        return right
 
     def _at(self, *keys: str) -> Route:
         return (*self._route, *keys)
@@ -298,8 +329,8 @@ class _Reading:
             words = f"names a commit, and {named[0].replace('_', '-')} names one as well."
             keys = ("reference", key.replace("_", "-"))
             self._refuse(keys, words, "Leave one of them out.")
-        if not (named or {"workload", "parameters", "python"} & values.keys()):
-            hint = "It differs by revision, merge-base, python, workload or parameters."
+        if not (named or {"workload", "parameters", "python", "program"} & values.keys()):
+            hint = "It differs by revision, merge-base, python, workload, parameters or program."
             self._refuse(("reference",), "does not say how it differs.", hint)
         if not named:
             for key in sorted({"setup", "pythonpath", "anchor_every"} & values.keys()):
@@ -353,7 +384,11 @@ class _Reading:
             for name, value in given.items()
             if name not in dropped and (gated := self._metric(name, value, capture))
         ]
-        metrics, least = followed(named, dropped, capture), least_pairs()
+        least = least_pairs()
+        metrics = named if capture.program else followed(named, dropped, capture)
+        if capture.program and capture.reference and capture.pairs < least:
+            words = f"must be at least {least} where a metric decides: fewer have no 95 % interval."
+            self._refuse(("pairs",), words, "Measure more pairs.")
         turns = [metric for metric in metrics if metric.gate and not from_traces(metric.metric)]
         if turns and capture.pairs < least:
             words = f"must be at least {least} where a metric decides: fewer have no 95 % interval."

@@ -258,8 +258,11 @@ class Prepared:
             self.remarks.append(sentence)
 
     def describe(self) -> None:
-        """Start each interpreter once, to hear what it is."""
+        """Start each interpreter once, to hear what it is; a program says nothing of itself."""
         for variant in self.variants:
+            if variant.argv:
+                self.described[variant.role] = variant.describe_program()
+                continue
             with started(
                 self.named(variant), variant, self.log_of(variant.role), self.bounds
             ) as child:

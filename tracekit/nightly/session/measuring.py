@@ -34,6 +34,7 @@ from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.child import Prepared, RemoteWorkload, spawned, started
 from tracekit.nightly.session.program import ParityError, Program, last_words, run
+from tracekit.nightly.session.program_runs import run_program, with_program_metrics
 from tracekit.nightly.session.variants import CodeVariant
 from tracekit.workload import Calibrate, Finished, Prepare, RunSteps, StepTimes
 
@@ -217,15 +218,21 @@ def measure(
     count = prepared.capture.pairs if pairs is None else pairs
     with ExitStack() as stack:
         looks = _Looks(prepared, watch, stack, calibrate=calibrate)
+        for variant in prepared.variants if prepared.candidate.argv else ():
+            run_program(prepared, variant)  # unmeasured: it fills the caches of files
         for number in range(first, first + count):
             prepared.bounds.require_time(_BETWEEN)
-            yield _pair(prepared, session, number, looks)
+            if prepared.candidate.argv:
+                yield _program_pair(prepared, session, number, looks)
+            else:
+                yield _pair(prepared, session, number, looks)
 
 
 def order_of(prepared: Prepared, number: int) -> str:
     """Return the order of a pair's runs: a the candidate, b the reference."""
     once = "a" if prepared.reference is None else "ab" if number % 2 else "ba"
-    return once + once[::-1] if prepared.capture.together else once
+    twice = prepared.capture.together and not prepared.candidate.argv
+    return once + once[::-1] if twice else once
 
 
 def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pair:
@@ -259,6 +266,37 @@ def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pai
         before=worst([*filter(None, before)]),
         after=worst([*filter(None, after)]),
     )
+
+
+def _program_pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pair:
+    """Run each program once; whose turn is first alternates from pair to pair."""
+    order = order_of(prepared, number)
+    values: dict[str, Values] = {}
+    before = looks.before([])
+    for letter in order:
+        variant = prepared.candidate if letter == "a" else prepared.reference
+        assert variant is not None
+        values[letter] = run_program(prepared, variant)
+    after = looks.after(None)
+    prepared.capture = with_program_metrics(prepared)
+    return Pair(
+        session,
+        number,
+        order,
+        candidate=values["a"],
+        reference=values.get("b", {}),
+        before=_without_gpu_others(before),
+        after=_without_gpu_others(after),
+    )
+
+
+def _without_gpu_others(state: State | None) -> State | None:
+    """Return a state without others' share of the GPU: ours has left when somebody looks."""
+    if state is None:
+        return None
+    readings = {name: value for name, value in state.readings.items() if name != "gpu_others"}
+    why = "a program that has ended cannot be told from others."
+    return State(state.at, readings, state.absences | {"gpu_others": why})
 
 
 @dataclass(frozen=True)
@@ -361,17 +399,17 @@ class _Looks:
         """Look before the runs of children."""
         if self._watch is None:
             return None
-        pace = self._pace(children[0])
+        pace = self._pace(children[0] if children else None)
         ours = {os.getpid(), *(workload.child.pid for workload in children)}
         if self._calibration is not None:
             ours.add(self._calibration.child.pid)
         return self._watch.before(ours, pace)
 
-    def after(self, like: RemoteWorkload) -> State | None:
+    def after(self, like: RemoteWorkload | None) -> State | None:
         """Look after the runs, by the device of a child."""
         return None if self._watch is None else self._watch.after(self._pace(like))
 
-    def _pace(self, like: RemoteWorkload) -> int | None:
+    def _pace(self, like: RemoteWorkload | None) -> int | None:
         """Return how long fixed work takes now, in ns, on the device of a variant's work."""
         if not self._calibrate:
             return None
@@ -381,6 +419,8 @@ class _Looks:
             self._calibration = self._stack.enter_context(
                 started(name, prepared.candidate, prepared.log_of(log), prepared.bounds)
             )
+        if like is None:  # a program says nothing of its device
+            return self._calibration.calibrate(Calibrate("cpu"))
         device = "cpu" if like.ready.backend == "cpu" else "gpu"
         return self._calibration.calibrate(Calibrate(device, mlx=bool(like.ready.mlx)))
 

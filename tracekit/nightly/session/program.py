@@ -4,6 +4,7 @@ import math
 import shlex
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -65,6 +66,10 @@ class Bounds:
     timeouts: Timeouts = field(default_factory=Timeouts)
     deadline: float = math.inf
 
+    def cap(self, seconds: float) -> float:
+        """Return so many seconds, or those that are left of the night's time."""
+        return max(0.0, min(seconds, self.deadline - time.monotonic()))
+
     def require_time(self, what: str) -> None:
         """Raise BudgetSpentError once the night's time is spent; `what` says when that was."""
         if time.monotonic() >= self.deadline:
@@ -110,6 +115,32 @@ def run(program: Program, bounds: Bounds, limit: float) -> int:
         f"{program.line} did not end within {limit:g} s and was ended.{last_words(program.log)}",
         hint=f"What it said is in {program.log}.",
     )
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """A run of a program: its exit status, its length in ns, where its words begin in the log."""
+
+    status: int
+    length: int
+    since: int
+
+
+def run_timed(program: Program, supervisor: Supervisor, limit: float) -> ProgramRun:
+    """Run a program for `limit` seconds at most, and time it from its start to its end."""
+    begun = time.monotonic_ns()
+    child, since = start(program, supervisor)
+    # A wait with a limit would look for the end up to 50 ms late.
+    timer = threading.Timer(max(0.0, limit), child.stop)
+    timer.daemon = True
+    try:
+        timer.start()
+        status = child.process.wait()
+        return ProgramRun(status, time.monotonic_ns() - begun, since)
+    finally:
+        timer.cancel()
+        child.stop()
+        child.clean_up()
 
 
 def last_words(log: Path, since: int = 0) -> str:

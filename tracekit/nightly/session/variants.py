@@ -1,6 +1,7 @@
 """The two variants of a capture: whose code runs which work, in which interpreter, from where."""
 
 import os
+import shlex
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -33,7 +34,8 @@ class CodeVariant:
 
     `workloads` is None for those of its own tracekit. `commit` has -dirty where tracked files were
     changed, and is empty outside of a repository. `difference` says in words in what it differs
-    from the candidate, as far as the plan says it.
+    from the candidate, as far as the plan says it. `argv` is the command line of a program in place
+    of a workload, relative to `cwd`.
     """
 
     role: Role
@@ -45,6 +47,20 @@ class CodeVariant:
     cwd: Path
     commit: str = ""
     difference: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command line with the program's place whole, where it is a path."""
+        first, *rest = self.argv
+        place = str(self.cwd / Path(first).expanduser()) if os.sep in first else first
+        return (place, *rest)
+
+    def describe_program(self) -> Described:
+        """Say what the program is."""
+        line = shlex.join(self.argv)
+        words = ", ".join(self.difference) or line
+        return Described(self.workload, {"program": line}, commit=self.commit, words=words)
 
     def described(self, hello: Hello) -> Described:
         """Say what it is, once its interpreter said what that is."""
@@ -69,8 +85,9 @@ def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
     Where the reference is a revision, the same folders of the repository go before all modules.
     """
     home = plan.file.resolve().parent
-    with searched(capture.reference, home):
-        find(capture.workload, capture.workloads).bind(capture.parameters)
+    if not capture.program:
+        with searched(capture.reference, home):
+            find(capture.workload, capture.workloads).bind(capture.parameters)
     env = own_environment({})
     reference = capture.reference
     if reference is not None and reference.has_commit:
@@ -84,6 +101,7 @@ def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
         env=env,
         cwd=home,
         commit=git_commit(home),
+        argv=capture.program,
     )
 
 
@@ -140,6 +158,10 @@ def _at(
 def _reference(
     capture: Capture, asked: Reference, candidate: CodeVariant, python: Path
 ) -> CodeVariant:
+    if candidate.argv:
+        own = (shlex.join(asked.program),) if asked.program else ()
+        argv = asked.program or candidate.argv
+        return replace(candidate, role="reference", argv=argv, difference=own)
     here = python == candidate.python and not asked.has_commit
     name = asked.workload or capture.workload
     parameters = dict(capture.parameters) | asked.parameters
