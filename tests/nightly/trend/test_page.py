@@ -237,6 +237,9 @@ def test_a_capture_and_its_anchor_are_one_row_one_name_and_one_change() -> None:
     cells = [words(cell) for cell in change]
     assert cells[0] == "6 6 Nov 2026"
     assert cells[2] == "Step p50 decideswith it Step p99 +10.0 %, worse"
+    won_back = [made.night(1, made.entry(WORSE), made.entry(WORSE, "paged-anchor"))]
+    won_back += [made.night(2, made.entry())]
+    assert pages.headline_of(courses_of([], won_back, [], []), NOW).sign == "✓ OK"
     old = [made.night(4, made.entry(WORSE), made.entry(WORSE, "paged-anchor"))]
     assert pages.headline_of(courses_of([], old, [], []), NOW).words.startswith("paged, ")
 

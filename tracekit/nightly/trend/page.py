@@ -417,16 +417,21 @@ def headline_of(courses: Sequence[Course], now: str) -> Headline:
 
 
 def _standing(courses: Sequence[Course]) -> list[Course]:
-    """Return the courses of current work; of an anchor only where it ended worse than its own."""
+    """Return the courses of current work; of an anchor only if it ended that night, and worse."""
     current = [course for course in courses if course.current]
-    ended = {(course.machine, course.plan, course.capture): course.last.state for course in current}
+    ended = {(course.machine, course.plan, course.capture): course.last for course in current}
     standing: list[Course] = []
     for course in current:
-        own = (course.machine, course.plan, course.capture.removesuffix(ANCHORED))
-        state = ended.get(own) if course.is_anchor else None
-        if state is None or _RANKS.index(course.last.state) < _RANKS.index(state):
+        name = course.capture.removesuffix(ANCHORED)
+        own = ended.get((course.machine, course.plan, name)) if course.is_anchor else None
+        if own is None or _is_worse_than(course.last, own):
             standing.append(course)
     return standing
+
+
+def _is_worse_than(anchor: Fared, own: Fared) -> bool:
+    worse = _RANKS.index(anchor.state) < _RANKS.index(own.state)
+    return worse and anchor.at == own.at
 
 
 def _worst_change(course: Course) -> str:
