@@ -172,6 +172,19 @@ def test_a_long_history_is_searched_for_long_and_short_drifts(nights: int) -> No
     assert step.index == pytest.approx(date, abs=1)
 
 
+@pytest.mark.parametrize("deviation", [0.002, 0.005])
+def test_a_drift_that_ends_a_step_back_and_a_short_step_are_all_named(deviation: float) -> None:
+    """Where many nights change, their noise is not taken for as much."""
+    drifting = [1.03**night for night in range(1, 7)]
+    levels = [1.0] * 6 + drifting + [1.03**6] * 4 + [1.0] * 4 + [1.08] * 4 + [1.0] * 6
+    source = random.Random(1)
+    found = trend([value * math.exp(source.gauss(0, deviation)) for value in levels])
+    assert [step.index for step in found.steps] == [16, 20, 24]
+    [ramp] = found.ramps
+    assert (ramp.first, ramp.last) == pytest.approx((6, 11), abs=1)
+    assert ramp.rate == pytest.approx(0.03, abs=0.005)
+
+
 @pytest.mark.parametrize("kind", made_trends.KINDS)
 def test_changes_are_named_rightly(kind: str) -> None:
     score = made_trends.score(kind, seed=2, count=40)

@@ -33,6 +33,8 @@ _WINDOW = 300  # values that are searched for drifts at once
 _AROUND = 100  # nights on both sides of a step, among which it may be a drift
 _SURE_JUMP = 3.0  # deviations of what two lines leave open, that a step beside a drift must pass
 _ROUNDING = 1e-6  # of a night: lines that meet at a night have left it after it
+_REFITS = 4  # times that a series is cut again by a smaller deviation
+_CLOSE = 0.8  # of the deviation: what stretches leave over is less where it was too large
 _DRIFTED = 2.0  # nights of a drift that a step beside it must be more than
 
 
@@ -106,6 +108,12 @@ def trend(
     limit = math.log1p(least) if scale == "ratio" else least
     fitted = _Fitted(scaled, limit, _deviation(scaled, limit), tuple(places), scale)
     stretches = _stretches(fitted)
+    for _ in range(_REFITS):
+        closer = _look_closer(fitted, stretches)
+        if closer is None:
+            break
+        fitted = closer
+        stretches = _stretches(fitted)
     if any(each.rate for each in stretches):
         fitted = _settle(fitted, scaled, stretches)
     return _trend(fitted, stretches)
@@ -143,6 +151,18 @@ def _deviation(values: Floats, limit: float) -> float:
         middle = float(np.median(np.abs(apart - np.median(apart))))
         deviations.append(NORMAL_MAD * middle / math.sqrt(2))
     return max(deviations)
+
+
+def _look_closer(fitted: _Fitted, stretches: Sequence[Stretch]) -> _Fitted | None:
+    """Return the same with a deviation that hides less; None where it was close enough.
+
+    Where many nights change, neighbours differ by that too, and the deviation of a night looks
+    larger than it is. What the stretches leave over is nearer to it.
+    """
+    if len(stretches) == 1 and not stretches[0].rate:
+        return None
+    left = max(left_over(fitted.values, stretches), _FLOOR * fitted.limit)
+    return replace(fitted, deviation=left) if left < _CLOSE * fitted.deviation else None
 
 
 def _stretches(fitted: _Fitted) -> list[Stretch]:
