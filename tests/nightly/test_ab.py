@@ -10,9 +10,10 @@ import pytest
 
 from git_program import git
 from tracekit.analysis.result import Better
-from tracekit.base.errors import UsageError
+from tracekit.base.errors import InconclusiveError, UsageError
 from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change, Verdict
+from tracekit.machine.state import StateLimits
 from tracekit.nightly.ab import (
     Effort,
     Side,
@@ -24,6 +25,8 @@ from tracekit.nightly.ab import (
 )
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Described, Pair
+from tracekit.nightly.programs import measure_programs
+from tracekit.nightly.session.busy_notice import with_busy_notice
 
 Run = Callable[..., Any]
 SPIN = '''
@@ -178,3 +181,19 @@ def test_a_difference_below_nothing_has_a_width() -> None:
     ratio = replace(change, relative=True, low=-0.5, high=1.0)
     assert half_width(ratio) == pytest.approx(math.log(2))
     assert half_width(replace(change, low=None)) == math.inf
+
+
+@pytest.mark.processes
+def test_numbers_of_a_machine_that_is_not_fit_are_shown_as_not_counted() -> None:
+    effort = Effort(seconds=4.0, state=StateLimits(calibration=None, memory_free=1 << 60))
+    with pytest.raises(InconclusiveError, match=r"Measured, but not counted: wall_time [+-]"):
+        measure_programs(("sh", "-c", "exit 0"), ("sh", "-c", "sleep 0.1"), effort=effort)
+
+
+def test_a_busy_machine_is_said_after_a_while_with_who_uses_it() -> None:
+    heard: list[str] = []
+    for most, after in ((-1.0, 0.0), (-1.0, 3600.0), (1e9, 0.0)):
+        with_busy_notice(heard.append, most, after=after)("3 of 4 pairs count")
+    assert heard[0].startswith("3 of 4 pairs count; the machine is busy: ")
+    assert heard[1:] == ["3 of 4 pairs count"] * 2
+    assert with_busy_notice(heard.append, None) == heard.append

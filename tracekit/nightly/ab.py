@@ -27,6 +27,7 @@ from tracekit.compare import (
     Order,
     Verdict,
     Weight,
+    change_words,
     overall,
     shift,
     speed_of,
@@ -38,6 +39,7 @@ from tracekit.nightly.gate.judge import Quantity, quantity_of
 from tracekit.nightly.history.night import Described, Pair
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
+from tracekit.nightly.session.busy_notice import with_busy_notice
 from tracekit.nightly.session.child import Prepared
 from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.program import Bounds
@@ -125,6 +127,7 @@ def measure_ab(
     """Measure both in turns, and compare them; an InconclusiveError says that no pair counts."""
     system.require_processes("Measuring in turns")
     effort, limits = effort or Effort(), limits or Limits()
+    progress = with_busy_notice(progress, effort.state.load if effort.state else None)
     with ExitStack() as stack:
         progress("making ready")
         prepared = _prepared(before, after, workloads, effort.turn, stack)
@@ -195,12 +198,28 @@ def _measured(
     if not counting:
         why = next(why for pair in pairs for why in pair.contaminated)
         raise InconclusiveError(
-            f"None of {len(pairs)} pairs counts: {why}",
+            f"None of {len(pairs)} pairs counts: {why}{_uncounted(pairs, prepared, limits)}",
             hint="Wait until the machine is idle, or count all of them: --any-state.",
         )
     left = next((why.rstrip(".") for pair in pairs for why in pair.contaminated), "")
     others = f" (others do not: {left})" if left else ""
     return pairs, f"{number}{others}; stopped after {effort.seconds:g} s (--time-limit)."
+
+
+def _uncounted(pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> str:
+    """Say what pairs measured that do not count."""
+    counted = [replace(pair, contaminated=()) for pair in pairs]
+    return uncounted_words(judged(counted, prepared.results, limits))
+
+
+def uncounted_words(found: Sequence[Change]) -> str:
+    """Say what changes were measured that do not count; empty where none decides."""
+    words = [
+        f"{change.metric} {change_words(change)}"
+        for change in found
+        if change.deciding and change.change is not None
+    ]
+    return f" Measured, but not counted: {', '.join(words)}." if words else ""
 
 
 def _weighed(pairs: Sequence[Pair], state: StateLimits | None) -> list[Pair]:

@@ -28,7 +28,8 @@ from tracekit.base import (
 )
 from tracekit.compare import Comparison, Difference, Limits, Sample, Weight, compare
 from tracekit.machine import State, StateLimits, Watch, contaminated
-from tracekit.nightly.ab import Effort, half_width
+from tracekit.nightly.ab import Effort, half_width, uncounted_words
+from tracekit.nightly.session.busy_notice import with_busy_notice
 from tracekit.nightly.session.program import Program, last_words, run_timed
 from tracekit.record import Pattern, Progress, Supervisor, quiet, read_texts
 from tracekit.workload import WALL_TIME, Measured
@@ -68,6 +69,7 @@ def measure_programs(
     """
     system.require_processes("Measuring in turns")
     effort, limits = effort or Effort(), limits or Limits()
+    progress = with_busy_notice(progress, effort.state.load if effort.state else None)
     # A program has left when the machine is looked at, so its share of the GPU is not told apart.
     state = None if effort.state is None else replace(effort.state, gpu_others=None)
     with ExitStack() as stack:
@@ -145,11 +147,17 @@ def _measure_pairs(
             return compared, words
     if compared is None:
         raise InconclusiveError(
-            f"None of {len(pairs)} pairs counts: {why}.",
+            f"None of {len(pairs)} pairs counts: {why}.{_uncounted(pairs, limits)}",
             hint="Wait until the machine is idle, or count all of them: --any-state.",
         )
     others = f" (others do not: {why})" if why else ""
     return compared, f"{note}{others}; stopped after {effort.seconds:g} s (--time-limit)."
+
+
+def _uncounted(pairs: Sequence[_RunPair], limits: Limits) -> str:
+    """Say what pairs measured that do not count."""
+    old, new = [pair.before for pair in pairs], [pair.after for pair in pairs]
+    return uncounted_words(compare(old, new, limits).changes)
 
 
 def _find_widest(compared: Comparison) -> float:
