@@ -75,7 +75,7 @@ def test_wrong_usage_stops_a_bisection_instead_of_judging_a_commit(
 
 def test_json_is_the_report_and_nothing_else(outside: Path, tracekit: Any) -> None:
     told = json.loads(tracekit("gate", "worse", "--json", "--annotations").out)
-    assert (told["outcome"], told["subject"], told["format"]) == ("regression", "worse", 1)
+    assert (told["outcome"], told["subject"], told["format"]) == ("regression", "worse", 2)
     assert told["suites"][0]["cases"][0]["reproduced"] is True
 
 
@@ -140,7 +140,7 @@ def slower(run: Path, metric: str, value: float) -> None:
 def test_two_runs_end_as_their_comparison_does(runs: tuple[Path, Path], tracekit: Any) -> None:
     same = tracekit("gate", *runs, "--junit", "gate.xml")
     assert same.code == tracekit("compare", *runs, "--exit-code").code == 0
-    assert same.out.startswith("OK: gpu_idle_ratio and start_latency_p50 are the same.\n")
+    assert same.out.startswith("OK: runs\nok\truns gpu_idle_ratio\tEquivalent within 3 points")
     slower(runs[1], "start_latency_p50", 1200.0)
     assert tracekit("gate", *runs, "--junit", "gate.xml").code == 4
     assert_error(tracekit("compare", *runs, "--exit-code"), 4, "Record several runs")

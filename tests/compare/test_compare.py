@@ -60,11 +60,11 @@ def at(minute: int) -> str:
 
 def test_a_large_and_sure_change_counts() -> None:
     for before, after, verdict in (
-        (1.0, 1.1, Verdict.WORSE),
-        (1.1, 1.0, Verdict.BETTER),
-        (1.0, 1.0, Verdict.SAME),
-        (1.0, 1.02, Verdict.SAME),
-        (1.0, 1.065, Verdict.UNCLEAR),
+        (1.0, 1.15, Verdict.WORSE),
+        (1.15, 1.0, Verdict.BETTER),
+        (1.0, 1.0, Verdict.UNCLEAR),
+        (1.0, 1.02, Verdict.UNCLEAR),
+        (1.0, 1.09, Verdict.UNCLEAR),
     ):
         sides = [sample_of(noisy(before * MS))], [sample_of(noisy(after * MS, seed=2))]
         compared = compare(*sides)
@@ -77,13 +77,16 @@ def test_a_large_and_sure_change_counts() -> None:
         if after == 1.02:
             narrow = compare(*sides, Limits(threshold=0.01, between=0.0))
             assert narrow.verdict is Verdict.WORSE, (before, after)
+            wide = compare(*sides, Limits(threshold=0.1))
+            assert wide.verdict is Verdict.EQUIVALENT, (before, after)
+            assert wide.reason.startswith("step_p50 is equivalent within 10 %: +2."), wide.reason
 
 
 def test_a_run_that_drifts_is_unclear() -> None:
     drifting = [round(length * (1 + place / 400)) for place, length in enumerate(noisy(MS))]
     compared = compare([sample_of(noisy(MS))], [sample_of(drifting)])
     assert compared.verdict is Verdict.UNCLEAR
-    assert "the interval is too wide" in compared.reason
+    assert "beyond your limit of 3 %, but it may still be chance" in compared.reason
 
 
 def test_without_its_tables_one_run_is_unclear_and_several_are_not() -> None:
@@ -105,9 +108,10 @@ def test_without_its_tables_one_run_is_unclear_and_several_are_not() -> None:
 
 
 def test_the_machines_pace_is_taken_out() -> None:
-    slower_machine = compare([paced(MS, 50_000, 1)], [paced(1.06 * MS, 53_000, 2)])
+    sides = [paced(MS, 50_000, 1)], [paced(1.06 * MS, 53_000, 2)]
+    slower_machine = compare(*sides, Limits(threshold=0.1))
     step = change_of(slower_machine)
-    assert (slower_machine.verdict, step.corrected) == (Verdict.SAME, True)
+    assert (slower_machine.verdict, step.corrected) == (Verdict.EQUIVALENT, True)
     assert step.after == pytest.approx(1.06 * MS, rel=0.01), "values stay as they were measured"
     _, columns, rows = next(iter(shown(slower_machine)))
     assert columns[3:6] == ("measured", "at equal pace", "95 % interval")
@@ -173,13 +177,13 @@ def test_shares_change_by_points_and_counts_by_whole_ones() -> None:
     assert (change.relative, change.verdict) == (False, Verdict.WORSE)
     assert change.change == pytest.approx(0.2)
     alike = compare(idle(0.0, 0.01), idle(0.01, 0.0))
-    assert alike.verdict is Verdict.SAME, "a share may be 0"
+    assert alike.verdict is Verdict.UNCLEAR, "a share may be 0"
 
     def verdict(before: list[int], after: list[int]) -> Verdict:
         sides = (only("requests_rejected", "count", *counts) for counts in (before, after))
         return compare(*sides, Limits(metrics=("requests_rejected",))).verdict
 
-    assert (verdict([0, 0], [9, 9]), verdict([0], [0])) == (Verdict.WORSE, Verdict.SAME)
+    assert (verdict([0, 0], [9, 9]), verdict([0], [0])) == (Verdict.WORSE, Verdict.EQUIVALENT)
     assert verdict([0], [1]) is Verdict.UNCLEAR
 
 
@@ -241,7 +245,35 @@ def test_worse_and_better_together_are_worse() -> None:
 
     compared = compare([run(100, 100), run(101, 101)], [run(200, 50), run(201, 51)])
     assert compared.verdict is Verdict.WORSE
-    assert compared.reason == "ttft_p50 is worse, though tpot_p50 is better."
+    words = compared.reason.split("; ")
+    assert [each.split(" by ")[0] for each in words] == ["ttft_p50 is slower", "tpot_p50 is faster"]
+
+
+def test_the_median_step_decides_and_a_rate_far_off_is_said_first_where_it_is_unclear() -> None:
+    def sides(steps: tuple[float, ...], rates: tuple[float, ...]) -> list[Sample]:
+        bare = replace(sample_of([1000]), tables=None)
+        return [
+            having(
+                bare,
+                Measurement("tokens_per_second", rate, "tokens/s", Better.HIGHER),
+                Measurement("step_p50", step, "ns", Better.LOWER),
+            )
+            for step, rate in zip(steps, rates, strict=True)
+        ]
+
+    before = sides((100.0, 108.0, 104.0), (50.0, 50.1, 49.9))
+    compared = compare(before, sides((104.0, 110.0, 100.0), (40.0, 40.1, 39.9)))
+    assert [change.metric for change in compared.changes if change.deciding] == ["step_p50"]
+    assert compared.verdict is Verdict.UNCLEAR
+    assert compared.reason.startswith(
+        "tokens_per_second is lower by 20.0 % ± 0.6, beyond your limit"
+    )
+    assert ", but is followed only. step_p50 has changed by " in compared.reason
+    clear = compare(sides((100.0, 100.1, 100.2), (50.0,) * 3), sides((100.0,) * 3, (40.0,) * 3))
+    assert clear.verdict is Verdict.EQUIVALENT
+    assert clear.reason.startswith("step_p50 is equivalent within 3 %"), "what decides is clear"
+    chosen = compare(before, before, Limits(metrics=("tokens_per_second",)))
+    assert "and step_p50 would be sharper" in how_sure(chosen)
 
 
 def test_heat_on_just_the_slower_side_makes_worse_unclear() -> None:
@@ -253,7 +285,8 @@ def test_heat_on_just_the_slower_side_makes_worse_unclear() -> None:
     ):
         before = sample_of(noisy(MS), findings=old)
         compared = compare([before], [sample_of(noisy(1.2 * MS, seed=2), "b", findings=new)])
-        assert compared.reason == f"tokens_per_second and step_p50 are worse{said}.", (old, new)
+        whole = compared.reason.startswith("step_p50 is slower by ")
+        assert (whole, compared.reason.endswith(f"beyond your limit of 3 %{said}.")) == (True, True)
         assert compared.verdict is verdict, (old, new)
 
 
@@ -270,11 +303,11 @@ def test_a_reason_that_metrics_share_is_given_once() -> None:
 
 
 def test_neighbours_in_time_are_paired_only_where_runs_alternate() -> None:
-    """Six runs of each side on a machine that slows by 4 % a run; after is +5 %."""
+    """Six runs of each side on a machine that slows by 4 % a run; after is +10 %."""
     sides: tuple[list[Sample], list[Sample]] = ([], [])
     for place in range(12):
         side = (place + place // 2) % 2  # A B, B A, A B, …
-        length = round(MS * 1.04**place * (1.05 if side else 1.0))
+        length = round(MS * 1.04**place * (1.10 if side else 1.0))
         sides[side].append(sample_of([length] * 40, f"run {place}", started=at(place)))
     everything = sorted(itertools.chain(*sides), key=lambda run: run.result.provenance.started)
     for side in sides:
@@ -282,7 +315,7 @@ def test_neighbours_in_time_are_paired_only_where_runs_alternate() -> None:
     paired = compare(*sides)
     step = change_of(paired)
     assert (paired.verdict, step.paired) == (Verdict.WORSE, True)
-    assert step.change == pytest.approx(0.05, abs=0.01)
+    assert step.change == pytest.approx(0.10, abs=0.01)
     assert width(paired) < 0.1
     apart = compare(everything[:6], everything[6:])
     assert not change_of(apart).paired
@@ -363,7 +396,7 @@ def test_the_command_says_what_became_of_metrics(runs: tuple[Path, Path], tracek
     changed(runs[1], machine={"model": "MacBook Pro"})
     ran = tracekit("compare", *runs)
     assert ran.code == 0
-    assert ran.out.splitlines()[0].startswith(("The same: ", "Unclear: "))
+    assert ran.out.splitlines()[0].startswith(("Equivalent: ", "Unclear: "))
     assert "# metrics: run → other" in ran.out
     assert "gpu_busy\t20 ns\t20 ns\t0.0 %" in ran.out
     assert "model\tMacBook Air\tMacBook Pro" in ran.out
@@ -390,7 +423,7 @@ def test_json_and_page_are_written(runs: tuple[Path, Path], tracekit: Any, tmp_p
     assert "Ada" not in page.read_text(), "the device's name stays out"
     assert str(page) in ran.err
     document = json.loads(ran.out)
-    assert (document["format"], document["before"]) == (1, ["run"])
+    assert (document["format"], document["before"]) == (2, ["run"])
     assert {"verdict", "reason", "changes", "findings", "kernels", "environment"} <= set(document)
     [idle] = [change for change in document["changes"] if change["metric"] == "gpu_idle_ratio"]
     assert idle["values_before"] == idle["values_after"]

@@ -140,7 +140,7 @@ def test_words_keep_units_signs_and_reasons() -> None:
     (row,) = next(words.tables(compared))[2]
     assert row[:5] == ("gpu_idle_ratio *", "10.0 %", "35.0 %", "+25.0 points", words.NOTHING)
     assert row[5].startswith("unclear: its spread is not known")
-    assert words.heading(compared).startswith("Unclear: gpu_idle_ratio is unclear")
+    assert words.heading(compared).startswith("Unclear: gpu_idle_ratio has changed by +25")
     assert (words.side(["one"]), words.side(["one", "two", "three"])) == ("one", "3 runs (one …)")
 
 

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tracekit.analysis.result import Better
+from tracekit.base.verdicts import Interval
 from tracekit.compare import paired
-from tracekit.compare.paired import Interval, middle, rank_sum, shift, signed_rank, tempered
-from tracekit.compare.spread import Limits, SideValues, interval, pair_interval, quantile
-from tracekit.compare.verdicts import Change, Shown, verdict_of
+from tracekit.compare.paired import middle, rank_sum, shift, signed_rank, tempered
+from tracekit.compare.spread import Limits, SideValues, interval, pair_changes, quantile
+from tracekit.compare.verdicts import Change, Shown, judge_interval
 
 CALM = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10)
 changes = some.lists(some.integers(-1000, 1000), min_size=6, max_size=14).map(
@@ -63,7 +64,7 @@ def test_one_run_of_each_side_varies_as_its_blocks_do_and_by_what_equal_runs_dif
 def test_several_runs_show_how_runs_differ_and_the_wider_of_both_intervals_counts() -> None:
     before, after = SideValues((0.0, 0.02, 0.04)), SideValues((0.2, 0.24, 0.28))
     runs = half(interval(before, after, between=0.0))
-    assert runs == pytest.approx(2.776 * math.sqrt(0.001 * 2 / 3))
+    assert runs == pytest.approx(3.747 * math.sqrt(0.001 * 2 / 3))
     quiet, restless = ((0.0, 0.0, 0.0),) * 3, ((0.0, 0.5, 0.0),) * 3
     same, wider = (
         half(interval(replace(before, blocks=blocks), replace(after, blocks=blocks), between=0.0))
@@ -76,10 +77,10 @@ def test_several_runs_show_how_runs_differ_and_the_wider_of_both_intervals_count
 def test_pairs_bear_drift_and_a_run_without_a_value_takes_its_neighbour_out() -> None:
     before = SideValues((0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
     after = SideValues((0.125, 1.125, 3.125, 4.125, 5.125, 6.25), runs=(0, 1, 3, 4, 5, 6))
-    found = known(pair_interval(before, after))
+    found = known(shift([*pair_changes(before, after).values()]))
     assert (found.low, found.middle) == (0.125, 0.125)
     assert found.high == 0.25, "of 6 pairs, the least and the greatest"
-    assert pair_interval(before, SideValues((0.1,) * 5)) is None
+    assert [*pair_changes(before, SideValues((0.1,) * 5))] == [0, 1, 2, 3, 4]
 
 
 def test_independent_blocks_promise_more_and_those_out_of_line_move_no_median() -> None:
@@ -226,33 +227,60 @@ def test_turning_moving_stretching_and_mixing_do_the_same_to_the_interval(
     assert [moved.low, moved.middle, moved.high] == pytest.approx(wanted, abs=1e-9)
 
 
-THRESHOLD, RESOLUTION = math.log1p(0.03), math.log1p(0.10)  # of ratios, whose logarithms add up
+THRESHOLD = math.log1p(0.03)  # of ratios, whose logarithms add up
 LITTLE = 1e-9
 
 
 def test_a_change_is_judged_by_its_interval() -> None:
+    worse, unclear, same, loss = "worse", "unclear", "equivalent", "slightly-worse"
     for unit, centre, low, high, expected in (
-        ("ns", THRESHOLD, LITTLE, RESOLUTION, "worse"),
-        ("ns", THRESHOLD - LITTLE, LITTLE, RESOLUTION, "same"),
-        ("ns", THRESHOLD, 0.0, RESOLUTION, "same"),
-        ("ns", THRESHOLD, 0.0, RESOLUTION + LITTLE, "unclear"),
-        ("ns", 0.0, -RESOLUTION, RESOLUTION, "same"),
-        ("ns", 0.0, -RESOLUTION - LITTLE, RESOLUTION, "unclear"),
-        ("ratio", 0.03, LITTLE, 0.05, "worse"),
-        ("ratio", 0.0299, LITTLE, 0.05, "same"),
-        ("ratio", 0.0299, LITTLE, 0.11, "unclear"),
-        ("count", 1.0, LITTLE, 2.0, "worse"),
-        ("count", 0.99, LITTLE, 2.0, "same"),
+        ("ns", 2 * THRESHOLD, THRESHOLD, 3 * THRESHOLD, worse),
+        ("ns", 2 * THRESHOLD, THRESHOLD - LITTLE, 3 * THRESHOLD, unclear),
+        ("ns", THRESHOLD - LITTLE, LITTLE, 2 * THRESHOLD, loss),
+        ("ns", THRESHOLD - LITTLE, LITTLE, 2 * THRESHOLD + 1e-6, unclear),
+        ("ns", 0.01, LITTLE, THRESHOLD, loss),
+        ("ns", 0.0, -THRESHOLD, THRESHOLD, same),
+        ("ns", 0.0, -THRESHOLD - LITTLE, THRESHOLD, unclear),
+        ("ns", THRESHOLD, 0.0, THRESHOLD, same),
+        ("ns", THRESHOLD, -LITTLE, 2 * THRESHOLD, unclear),
+        ("ratio", 0.04, 0.03, 0.05, worse),
+        ("ratio", 0.0299, LITTLE, 0.05, loss),
+        ("ratio", 0.0299, LITTLE, 0.11, unclear),
+        ("count", 1.0, 1.0, 1.0, worse),
+        ("count", 0.99, LITTLE, 2.0, loss),
+        ("count", 0.0, 0.0, 0.0, same),
     ):
-        turned = {"worse": "better"}.get(expected, expected)
+        gain = "slightly-better" if centre < 0.05 or unit == "count" else "better"
+        turned = {worse: "better", loss: gain}.get(expected, expected)
+        if expected is unclear and low > 0:
+            turned = "slightly-better"  # uncertain for the better hides no loss
         for turn, better, wanted in (
             *((1, Better.LOWER, expected), (-1, Better.HIGHER, expected)),
             *((1, Better.HIGHER, turned), (-1, Better.LOWER, turned)),
         ):
             change = Change("m", unit, better, 1.0, 1.0, relative=unit == "ns")
             found = Interval(turn * centre, *sorted((turn * low, turn * high)))
-            verdict = verdict_of(found, change, Limits(threshold=0.03, resolution=0.10))
-            assert verdict == wanted, (centre, expected, turn, better)
+            verdict, reason = judge_interval(found, change, Limits(threshold=0.03))
+            assert verdict == wanted, (unit, centre, expected, turn, better)
+            assert bool(reason) is (verdict == unclear), (unit, centre, reason)
+
+
+def test_a_second_session_confirms_a_change_or_not() -> None:
+    change = Change("m", "ns", Better.LOWER, 1.0, 1.0)
+    found = Interval(0.04, 0.02, 0.06)
+    for sessions, expected, reason in (
+        ((), "unclear", "no second session has confirmed it"),
+        (([0.04] * 6,), "unclear", "no second session has confirmed it"),
+        (([0.04] * 6, [0.04] * 5), "unclear", "no second session has confirmed it"),
+        (([0.04] * 6, [0.04] * 6), "worse", ""),
+        (([0.07] * 6, [0.01] * 6), "unclear", "shows less than half of your limit of 3 %"),
+        (([0.10, 0.09, 0.08, 0.03, -0.05, -0.06],) * 2, "unclear", "it may still be chance"),
+    ):
+        verdict, why = judge_interval(found, change, Limits(), sessions)
+        assert (verdict, reason in why) == (expected, True), (sessions, why)
+        turned = [[-value for value in each] for each in sessions]
+        better, _ = judge_interval(found.turned(-1), change, Limits(), turned)
+        assert better == ("better" if expected == "worse" else "slightly-better"), sessions
 
 
 def test_a_change_has_a_sign_and_a_unit_and_a_threshold_has_no_sign() -> None:

@@ -310,7 +310,7 @@ def test_the_starter_measures_against_the_commit_that_stands(tmp_path: Path) -> 
     (capture,) = read_plan(write_starter(tmp_path / "tracekit.toml")).captures
     assert capture.reference is not None
     assert git(tmp_path, "rev-parse", "HEAD").startswith(capture.reference.revision)
-    assert [metric.metric for metric in capture.metrics if metric.gate] == ["tokens_per_second"]
+    assert [metric.metric for metric in capture.metrics if metric.gate] == ["step_p50"]
 
 
 def test_what_the_starter_leaves_out_can_be_put_in(plan_of: Plan) -> None:

@@ -105,4 +105,14 @@ from .units import stamp as stamp
 from .units import unavailable as unavailable
 from .unpacking import some_of as some_of
 from .unpacking import unpack_bundle as unpack_bundle
+from .verdicts import AGREEMENT as AGREEMENT
+from .verdicts import CERTAINTY as CERTAINTY
+from .verdicts import Doubt as Doubt
+from .verdicts import Interval as Interval
+from .verdicts import Scale as Scale
+from .verdicts import Sessions as Sessions
+from .verdicts import Shown as Shown
+from .verdicts import Verdict as Verdict
+from .verdicts import sentence_of as sentence_of
+from .verdicts import verdict_of as verdict_of
 from .wholeness import Wholeness as Wholeness

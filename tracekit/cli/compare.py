@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tracekit.record import Progress
 
 Threshold = Annotated[float, option("SHARE", "Least change that matters.", min=0, max=10)]
-Resolution = Annotated[float, option("SHARE", "Change that `same` must rule out.", min=0, max=10)]
 MetricName = Annotated[
     list[str] | None,
     option(
@@ -42,18 +41,18 @@ def compare(
     force: Annotated[bool, flag("--force", "Compare different work, too.")] = False,
     metric: MetricName = None,
     threshold: Threshold = 0.03,
-    resolution: Resolution = 0.10,
     between: Annotated[
         float, option("SHARE", "How much equal runs differ beyond their own spread.", min=0, max=1)
     ] = 0.025,
     open_page: options.OpenPage = False,
 ) -> None:
-    """Compare runs: better, worse, the same or unclear.
+    """Compare runs: worse, better, slightly so, equivalent or unclear.
 
-    Each metric is better, worse, the same or unclear, with the 95 % interval of its change. Several
-    runs of each side tell more than one; record the two sides in turns. Runs of different work or
-    recorders are refused; other differences are listed. Two files of `tracekit bench -o FILE.json`
-    are compared subject by subject.
+    Each metric has the 95 % interval of its change, and a verdict by it: worse or better beyond
+    --threshold, slightly so below it, equivalent within it, or unclear. Several runs of each side
+    tell more than one; record the two sides in turns. Runs of different work or recorders are
+    refused; other differences are listed. Two files of `tracekit bench -o FILE.json` are compared
+    subject by subject.
 
     Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: they cannot be compared.
     """
@@ -61,7 +60,7 @@ def compare(
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     first, second = comparison.parse_sides(runs)
     with writing([] if html is None else [html], [*first, *second]):
-        limits = comparison.Limits(threshold, resolution, between, tuple(metric or ()))
+        limits = comparison.Limits(threshold, between, tuple(metric or ()))
         with console.progress("compare") as progress:
             progress("reading the runs")
             before, after = comparison.read_samples(first), comparison.read_samples(second)
@@ -107,8 +106,14 @@ def ab(
     workloads: options.Workloads = None,
     read: options.Read = None,
     within: Annotated[
-        float, option("SHARE", "Half width at which it is sure enough.", min=0.0001, max=1)
-    ] = 0.01,
+        float | None,
+        option(
+            "SHARE",
+            "Stop when the interval is within ±SHARE.  [default: 0.01, or half of --threshold]",
+            min=0.0001,
+            max=1,
+        ),
+    ] = None,
     time_limit: Annotated[
         str, option("TIME", "Begin no pair after that: 30s, 5m.", "--time-limit")
     ] = "2m",
@@ -122,15 +127,15 @@ def ab(
     bisect: options.Bisect = False,
     metric: MetricName = None,
     threshold: Threshold = 0.03,
-    resolution: Resolution = 0.10,
     open_page: options.OpenPage = False,
 ) -> None:
     """Measure which of two variants is faster.
 
     Variants are workloads, values of their parameters, or revisions of the repository: each pair
     runs both in fresh processes, in turns, after a warm-up, until the change is known well enough.
-    Pairs during which the machine was busy, hot or throttled do not count. Only --html and --json
-    keep anything.
+    Pairs during which the machine was busy, hot or throttled do not count. A change that may be
+    beyond --threshold, or not, is measured in a second session. Only --html and --json keep
+    anything.
 
     Any two programs take turns likewise, run to their end each time; options of tracekit stand
     before the first --. The numbers that they print decide, else the time that they take.
@@ -145,9 +150,10 @@ def ab(
     """
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
+    within = within or min(0.01, max(threshold / 2, 0.0001))
     effort = nightly.Effort(within, workload.seconds(time_limit), workload.seconds(turn))
     effort = replace(effort, state=None) if any_state else effort
-    limits = comparison.Limits(threshold, resolution, metrics=tuple(metric or ()))
+    limits = comparison.Limits(threshold, metrics=tuple(metric or ()))
     measure = _measuring(variants, read or [], workloads, effort, limits)
     with writing([] if html is None else [html], []):
         with console.progress("ab") as progress:
@@ -218,7 +224,8 @@ def _end(compared: "comparison.Comparison") -> None:
     if compared.verdict is comparison.Verdict.UNCLEAR:
         raise InconclusiveError(
             f"Unclear: {compared.reason}",
-            hint="Record several runs of each side, in turns, or longer ones.",
+            hint="Record several runs of each side, in turns, or longer ones; or allow a larger "
+            "change: --threshold.",
         )
     if compared.verdict is comparison.Verdict.WORSE:
         raise typer.Exit(1)

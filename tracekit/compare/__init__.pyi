@@ -1,6 +1,9 @@
+from .compare import RATES as RATES
+from .compare import STEP as STEP
 from .compare import Comparison as Comparison
 from .compare import compare as compare
 from .compare import compare_runs as compare_runs
+from .compare import is_unconfirmed as is_unconfirmed
 from .compare import overall as overall
 from .compare import parse_sides as parse_sides
 from .compare import read_samples as read_samples
@@ -9,7 +12,6 @@ from .compare import speed_of as speed_of
 from .differences import Difference as Difference
 from .differences import FindingChange as FindingChange
 from .differences import Weight as Weight
-from .page import change_words as change_words
 from .page import course as course
 from .page import heading as heading
 from .page import how_sure as how_sure
@@ -18,7 +20,6 @@ from .page import ruling as ruling
 from .page import side as side
 from .page import tables as tables
 from .paired import NORMAL_MAD as NORMAL_MAD
-from .paired import Interval as Interval
 from .paired import middle as middle
 from .paired import shift as shift
 from .samples import Order as Order
@@ -26,7 +27,11 @@ from .samples import Sample as Sample
 from .spread import Limits as Limits
 from .spread import quantile as quantile
 from .verdicts import Change as Change
+from .verdicts import Interval as Interval
 from .verdicts import Scale as Scale
 from .verdicts import Shown as Shown
 from .verdicts import Verdict as Verdict
-from .verdicts import verdict_of as verdict_of
+from .verdicts import judge_interval as judge_interval
+from .verdicts import limit_of as limit_of
+from .verdicts import sentence as sentence
+from .verdicts import shown_of as shown_of

@@ -22,53 +22,119 @@ from tracekit.compare.differences import (
 )
 from tracekit.compare.samples import Order, Runs, Sample, order_of, runs
 from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Change, Pace, Verdict, judged, pace_of
+from tracekit.compare.verdicts import (
+    Change,
+    Pace,
+    Verdict,
+    judged,
+    limit_of,
+    pace_of,
+    sentence,
+)
 from tracekit.pipeline import redaction_of
 from tracekit.run import Run
 from tracekit.workload import WALL_TIME
 
+# Which verdict of a metric that decides is that of all: the first that any has.
+_ORDER = (
+    Verdict.WORSE,
+    Verdict.UNCLEAR,
+    Verdict.SLIGHTLY_WORSE,
+    Verdict.BETTER,
+    Verdict.SLIGHTLY_BETTER,
+    Verdict.EQUIVALENT,
+)
 
-def overall(deciding: Sequence[Change], held: Sequence[Condition]) -> tuple[Verdict, str]:
-    """Return the verdict and, in a sentence, how it came about.
 
-    One that is worse makes all worse. What the machine did to just the slower side makes it
-    unclear, and so does what spoils times: then the work may be as it was.
+def overall(
+    changes: Sequence[Change], held: Sequence[Condition], limits: Limits
+) -> tuple[Verdict, str]:
+    """Return the verdict and, in sentences, how it came about.
+
+    One of those that decide that is worse makes all worse, one that is unclear all unclear. What
+    the machine did to just the slower side makes it unclear, and so does what spoils times: then
+    the work may be as it was. If what decides is unclear and what is followed has changed by far
+    more than matters, that is said first.
     """
+    deciding = [change for change in changes if change.deciding]
     if not deciding:
         return Verdict.UNCLEAR, "No run has a metric of speed."
-    by_verdict = {
-        verdict: [change.metric for change in deciding if change.verdict is verdict]
-        for verdict in Verdict
-    }
-    for verdict, slower, opposed in (
-        (Verdict.WORSE, "after", by_verdict[Verdict.BETTER]),
-        (Verdict.BETTER, "before", []),
-    ):
-        if names := by_verdict[verdict]:
-            words = f"{_are(names)} {verdict}"
-            blamed = (each for each in held if each.spoils or each.side == slower)
-            if condition := next(blamed, None):
-                return Verdict.UNCLEAR, f"{words}, but {condition.words}."
-            return verdict, f"{words}, though {_are(opposed)} better." if opposed else f"{words}."
-    if unclear := [change for change in deciding if change.verdict is not Verdict.SAME]:
-        names = _are([change.metric for change in unclear])
-        return Verdict.UNCLEAR, f"{names} unclear: {unclear[0].reason}."
-    return Verdict.SAME, f"{_are([change.metric for change in deciding])} the same."
+    verdicts = [change.verdict or Verdict.UNCLEAR for change in deciding]
+    verdict = min(verdicts, key=_ORDER.index)
+    words = _join_sentences(deciding, limits)
+    slower = {Verdict.WORSE: "after", Verdict.BETTER: "before"}.get(verdict)
+    if slower is not None:
+        blamed = (each for each in held if each.spoils or each.side == slower)
+        if condition := next(blamed, None):
+            return Verdict.UNCLEAR, f"{words}, but {condition.words}."
+    if verdict is Verdict.UNCLEAR and (followed := find_striking(changes, limits)):
+        far = f"{followed.metric} is {sentence(followed, limits)}, but is followed only"
+        return verdict, f"{far}. {words}."
+    return verdict, f"{words}."
 
 
-def _are(metrics: Sequence[str]) -> str:
-    return f"{' and '.join(metrics)} {'is' if len(metrics) == 1 else 'are'}"
+def _join_sentences(deciding: Sequence[Change], limits: Limits) -> str:
+    """Return the sentences of metrics, what says most first, each with its metric."""
+    ordered = sorted(deciding, key=lambda change: _ORDER.index(change.verdict or Verdict.UNCLEAR))
+    return "; ".join(_describe(change, limits) for change in ordered)
 
 
-FORMAT = 1
-# What a person calls speed, in the order in which a run is asked for it: of work that has steps or
-# requests, then what it measured itself (`_choose_results`), and how long it took.
-_SPEED = (
-    ("ttft_p50", "tpot_p50"),
-    ("tokens_per_second", "step_p50"),
-    ("step_rate", "step_p50"),
-    ("step_p50",),
-)
+def _describe(change: Change, limits: Limits) -> str:
+    words = sentence(change, limits)
+    if change.verdict is None:
+        return f"{change.metric} is unclear: {words}"
+    verb = "has" if change.verdict is Verdict.UNCLEAR else "is"
+    return f"{change.metric} {verb} {words}"
+
+
+def is_unconfirmed(changes: Sequence[Change], limits: Limits) -> bool:
+    """Tell whether a second session may show that one that decides is worse, or better.
+
+    It lies beyond the limit, though not with its whole interval, which leaves out 0.
+    """
+    for change in changes:
+        if not change.deciding or None in {change.change, change.low, change.high}:
+            continue
+        low, high, middle = change.low or 0.0, change.high or 0.0, change.change or 0.0
+        beyond = abs(middle) >= limit_of(change, limits)
+        settled = change.verdict in {None, Verdict.WORSE, Verdict.BETTER}
+        if beyond and not settled and (low > 0 or high < 0):
+            return True
+    return False
+
+
+_STRIKING = 2.0  # times the limit: from there on a followed metric must not go unsaid
+
+
+def find_striking(changes: Sequence[Change], limits: Limits) -> Change | None:
+    """Return the followed time or rate that has changed most, if by far more than matters."""
+    least = _STRIKING * limits.threshold
+    striking = [
+        change
+        for change in changes
+        if not change.deciding
+        and change.relative
+        and (change.unit == "ns" or change.unit.endswith("/s"))
+        and change.verdict in {Verdict.WORSE, Verdict.BETTER}
+        and abs(change.change or 0.0) >= least
+    ]
+    return max(striking, key=lambda change: abs(math.log1p(change.change or 0.0)), default=None)
+
+
+FORMAT = 2
+"""Version of a comparison's document. History of the format:
+
+    1   first
+    2   the verdict `same` is called `equivalent`, and what is certain but not beyond the limit
+        `slightly-worse` or `slightly-better`; `limits.resolution` is gone, for `equivalent` is
+        within the threshold
+"""
+# What a person calls speed, in the order in which a run is asked for it: the medians of its units
+# of work, requests or steps; then what it measured itself (`_choose_results`), and how long it
+# took. Rates of a whole recording follow from steps and pauses: they decide where nothing else can.
+STEP = "step_p50"
+_SPEED = (("ttft_p50", "tpot_p50"), (STEP,))
+RATES = ("step_rate", "tokens_per_second")
 _OF_THE_DEVICE = ("gpu_idle_ratio", "start_latency_p50")
 _SIZES = {"bytes", "ratio", "count", ""}
 
@@ -108,18 +174,25 @@ class Comparison:
 
 
 def compare(
-    before: Sequence[Sample], after: Sequence[Sample], limits: Limits | None = None
+    before: Sequence[Sample],
+    after: Sequence[Sample],
+    limits: Limits | None = None,
+    *,
+    first: int = 0,
 ) -> Comparison:
-    """Compare runs; the result is a pure function of them."""
+    """Compare runs; the result is a pure function of them.
+
+    If they were recorded in two sessions, the first so many runs of each side are of the `first`.
+    """
     limits = limits or Limits()
     if not before or not after:
         raise UsageError("A comparison takes at least one run of each side.")
     old, new = runs(before), runs(after)
     order = order_of(before, after)
-    pace = pace_of(old, new, order)
+    pace = pace_of(old, new, order, first)
     changes = _changes(old, new, limits, pace)
     held = conditions(before, after)
-    verdict, reason = overall([change for change in changes if change.deciding], held)
+    verdict, reason = overall(changes, held, limits)
     return Comparison(
         before=tuple(sample.name for sample in before),
         after=tuple(sample.name for sample in after),
@@ -166,13 +239,16 @@ def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:
     """Return the metrics of speed that decide: the first group of which a run has one.
 
     A subject without steps and requests decides by what it measured itself, and where it measured
-    nothing, by how long it took, if that was seen several times; else by the device, if it can be.
+    nothing, by a rate of its steps, or by how long it took, if that was seen several times; else
+    by the device, if it can be.
     """
     names = {change.metric for change in changes}
     if group := next((group for group in _SPEED if group[0] in names), ()):
         return tuple(name for name in group if name in names)
     if results := _choose_results(changes):
         return results
+    if rate := next((name for name in RATES if name in names), ""):
+        return (rate,)
     wall = next((change for change in changes if change.metric == WALL_TIME), None)
     device = tuple(name for name in _OF_THE_DEVICE if name in names)
     if wall is None or (wall.low is None and _OF_THE_DEVICE[0] in names):

@@ -8,10 +8,10 @@ from typing import Literal
 
 from tracekit.analysis import METRICS, Better, Given
 from tracekit.base import count, duration, percent, quantity
-from tracekit.compare.compare import Comparison
+from tracekit.compare.compare import RATES, STEP, Comparison
 from tracekit.compare.differences import Became, FindingChange, KernelChange
 from tracekit.compare.samples import Order, Sample
-from tracekit.compare.verdicts import Change, Shown, Verdict
+from tracekit.compare.verdicts import Change, Shown, Verdict, shown_of
 from tracekit.report import Timeline, Track, document, drawn, environment_of, timeline
 from tracekit.workload import WALL_TIME
 
@@ -21,7 +21,9 @@ MOST_KERNELS = 20
 _LEADS = {
     Verdict.WORSE: ("error", "✕", "Worse"),
     Verdict.BETTER: ("good", "✓", "Better"),
-    Verdict.SAME: ("good", "=", "The same"),
+    Verdict.SLIGHTLY_WORSE: ("note", "↓", "Slightly worse"),
+    Verdict.SLIGHTLY_BETTER: ("good", "↑", "Slightly better"),
+    Verdict.EQUIVALENT: ("good", "=", "Equivalent"),
     Verdict.UNCLEAR: ("unclear", "?", "Unclear"),
 }
 _COURSES = {Became.APPEARED: "error", Became.GREW: "warning", Became.GONE: "good"}
@@ -124,6 +126,11 @@ def how_sure(compared: Comparison) -> str:
 def _explain_decider(compared: Comparison) -> str:
     """Say why other numbers than those of steps decide; empty where those do."""
     deciding = {change.metric for change in compared.changes if change.deciding}
+    rates = sorted(deciding & set(RATES))
+    if rates and any(change.metric == STEP for change in compared.changes):
+        return f": {rates[0]} is a rate of the whole recording, and {STEP} would be sharper"
+    if rates and not compared.limits.metrics:
+        return f": {rates[0]}, for no median of steps is known, and nothing else that is sharper"
     if compared.limits.metrics or not deciding or deciding & METRICS.keys():
         return ""
     if deciding == {WALL_TIME}:
@@ -149,15 +156,11 @@ def _shared(compared: Comparison) -> dict[str, int]:
     return {reason: place for place, reason in enumerate(shared, start=1)}
 
 
-def _shown(change: Change) -> Shown:
-    return Shown("ratio" if change.relative else "difference", change.unit)
-
-
 def change_words(change: Change) -> str:
     """Return the change with its interval: as measured, or at equal pace and as measured."""
     if change.change is None or change.measured is None:
         return NOTHING
-    shown = _shown(change)
+    shown = shown_of(change)
     if change.corrected or change.paired:
         words = shown.whole(change.change, change.low, change.high)
         return f"{words} at equal pace, measured {shown.change(change.measured)}"
@@ -170,9 +173,10 @@ def ruling(change: Change, compared: Comparison | None = None) -> str:
     reason = f"({place})" if place else change.reason
     if change.verdict is None:
         return "not judged" if change.better is Better.NEITHER else reason
+    words = change.verdict.words
     if place:
-        return f"{change.verdict} {reason}"
-    return f"{change.verdict}: {reason}" if reason else str(change.verdict)
+        return f"{words} {reason}"
+    return f"{words}: {reason}" if reason else words
 
 
 def course(change: FindingChange) -> str:
@@ -226,7 +230,7 @@ class ChangeRow:
 
 def _rows(compared: Comparison) -> Iterator[ChangeRow]:
     for change in compared.changes:
-        shown = _shown(change)
+        shown = shown_of(change)
         paced = change.change if change.corrected or change.paired else None
         before, after = (
             NOTHING if value is None else quantity(value, change.unit)

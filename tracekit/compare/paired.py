@@ -18,24 +18,13 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base import CONFIDENCE
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A change on its scale: the best guess, and what holds the true one with 95 %."""
-
-    middle: float
-    low: float
-    high: float
-
+from tracekit.base import CONFIDENCE, Interval
 
 _MOST_WORK = 20_000_000  # additions that an exact distribution may take: 300 ms or so
 _WHOLE = 62  # bits: of so many ways at most whole numbers are counted exactly, else doubles

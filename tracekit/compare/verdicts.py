@@ -4,59 +4,23 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Literal
 
 from tracekit.analysis import Better, Measurement, Unavailable
-from tracekit.base import quantity
+from tracekit.base import (
+    CERTAINTY,
+    Interval,
+    Scale,
+    Sessions,
+    Shown,
+    Verdict,
+    least_pairs,
+    sentence_of,
+    verdict_of,
+)
 from tracekit.compare.differences import differences
-from tracekit.compare.paired import Interval
+from tracekit.compare.paired import middle, shift
 from tracekit.compare.samples import Order, Runs
-from tracekit.compare.spread import Limits, Repetition, SideValues, interval, pair_interval
-
-Scale = Literal["ratio", "difference"]
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The scale and the unit of one metric's changes.
-
-    Changes are given on the plain scale: ratios less one, or differences.
-    """
-
-    scale: Scale
-    unit: str
-
-    def amount(self, size: float) -> str:
-        """Return a size without a sign, as thresholds are: "3.0 %", "2.0 points"."""
-        if self.scale == "ratio":
-            return f"{size * 100:.1f} %"
-        return f"{size * 100:.1f} points" if self.unit == "ratio" else quantity(size, self.unit)
-
-    def change(self, change: float) -> str:
-        """Return a change with its sign; zero, and what rounds to it, has none."""
-        words = self.amount(abs(change))
-        return words if words == self.amount(0.0) else f"{'-' if change < 0 else '+'}{words}"
-
-    def between(self, low: float, high: float) -> str:
-        """Return an interval: "+3.0 % … +5.2 %"."""
-        return f"{self.change(low)} … {self.change(high)}"
-
-    def whole(self, change: float | None, low: float | None, high: float | None) -> str:
-        """Return a change with its interval, as far as they are known: "+4 % [+3 % … +5 %]"."""
-        if change is None:
-            return ""
-        interval = "" if low is None or high is None else f" [{self.between(low, high)}]"
-        return f"{self.change(change)}{interval}"
-
-
-class Verdict(StrEnum):
-    """What became of something; unclear where the runs do not show it."""
-
-    WORSE = "worse"
-    BETTER = "better"
-    SAME = "same"
-    UNCLEAR = "unclear"
+from tracekit.compare.spread import Limits, Repetition, SideValues, interval, pair_changes
 
 
 @dataclass(frozen=True)
@@ -106,12 +70,13 @@ class Pace:
 
     `known` says whether reference work shows it; `slowdown` is how much longer that work took
     after than before, as a logarithm. Of runs that were recorded `alternating`, neighbours in
-    time share it.
+    time share it; so many pairs of them are of the `first` of two sessions, 0 where there was one.
     """
 
     known: bool = False
     slowdown: float = 0.0
     alternating: bool = False
+    first: int = 0
 
     def power(self, change: "Change") -> int:
         """Return how a metric goes with the pace, which is taken out; 0 does not.
@@ -128,12 +93,13 @@ class Pace:
         return math.hypot(min(limits.between, limits.paced), doubt)
 
 
-def pace_of(before: Runs, after: Runs, order: Order) -> Pace:
+def pace_of(before: Runs, after: Runs, order: Order, first: int = 0) -> Pace:
     """Return the pace, if all runs did the same reference work, on like machines with like tools.
 
     Else a correction would take out the very change that one looks for, as that of a newer MLX.
     """
-    unknown, both = Pace(alternating=order is Order.ALTERNATING), (before, after)
+    unknown = Pace(alternating=order is Order.ALTERNATING, first=first)
+    both = (before, after)
     if not all(reference for side in both for reference in side.references):
         return unknown
     sources = {block.reference_source() for side in both for block in side.blocks}
@@ -210,25 +176,31 @@ def _settled(
 ) -> Change:
     reasons: list[str] = []
     before, after = (_side(change.metric, runs, scale, reasons) for runs in both)
-    pairs = pair_interval(before, after) if pace.alternating else None
+    paired = pair_changes(before, after) if pace.alternating else {}
+    pairs = shift([*paired.values()])
     change = replace(change, paired=pairs is not None)
     found = pairs or interval(before, after, scale.between)
     plain = math.expm1 if scale.relative else float
     if found is None:
-        middle = plain(after.middle - before.middle)
+        plain_middle = plain(after.middle - before.middle)
         if change.better is Better.NEITHER:
-            return replace(change, change=middle)
-        if middle == 0:
-            return replace(change, change=middle, verdict=Verdict.SAME)
+            return replace(change, change=plain_middle)
+        if plain_middle == 0:
+            return replace(change, change=plain_middle, verdict=Verdict.EQUIVALENT)
         reason = f"its spread is not known: {reasons[0].rstrip('.')}"
-        return replace(change, change=middle, verdict=Verdict.UNCLEAR, reason=reason)
-    verdict = None if change.better is Better.NEITHER else verdict_of(found, change, limits)
-    reason = "the interval is too wide" if verdict is Verdict.UNCLEAR else ""
+        return replace(change, change=plain_middle, verdict=Verdict.UNCLEAR, reason=reason)
+    verdict, reason = None, ""
+    if change.better is not Better.NEITHER:
+        sessions = [
+            [change for place, change in paired.items() if (place < pace.first) is first]
+            for first in (True, False)
+        ]
+        verdict, reason = judge_interval(found, change, limits, sessions if pairs else ())
     certain = not found.low <= 0 <= found.high
     turned = certain and found.middle * (change.measured or 0) <= 0
     if turned and (change.corrected or change.paired):
         reason = "the medians changed the other way, for the machine's pace changed more"
-        if change.corrected and verdict in {Verdict.WORSE, Verdict.BETTER}:
+        if change.corrected and verdict not in {None, Verdict.EQUIVALENT}:
             verdict, reason = Verdict.UNCLEAR, "only taking the machine's pace out makes it seem so"
     return replace(
         change,
@@ -240,21 +212,46 @@ def _settled(
     )
 
 
-def verdict_of(found: Interval, change: Change, limits: Limits) -> Verdict:
-    """Judge a change by its interval: certain and large enough, or certainly small, or neither."""
-    threshold, resolution = limits.threshold, limits.resolution
-    if change.relative:
-        threshold, resolution = math.log1p(threshold), math.log1p(resolution)
-    elif change.unit != "ratio":
-        threshold, resolution = max(1.0, threshold), math.inf
-    sign = 1 if change.better is Better.LOWER else -1
-    low, high = sorted((sign * found.low, sign * found.high))
-    middle = sign * found.middle
-    if low > 0 and middle >= threshold:
-        return Verdict.WORSE
-    if high < 0 and middle <= -threshold:
-        return Verdict.BETTER
-    return Verdict.SAME if -resolution <= low and high <= resolution else Verdict.UNCLEAR
+def judge_interval(
+    found: Interval, change: Change, limits: Limits, sessions: Sequence[Sequence[float]] = ()
+) -> tuple[Verdict, str]:
+    """Judge a change by its interval on its scale; say why where it is unclear.
+
+    `sessions` are the changes of pairs that each of two sessions found; one with too few says
+    nothing.
+    """
+    limit = limit_of(change, limits)
+    scaled = math.log1p(limit) if change.relative else limit
+    turn = 1 if change.better is Better.LOWER else -1
+    both = None
+    if len(sessions) > 1 and min(map(len, sessions)) >= least_pairs():
+        sure = shift([change for each in sessions for change in each], (), CERTAINTY)
+        both = Sessions([middle(each) for each in sessions], sure).turned(turn)
+    verdict, doubt = verdict_of(found.turned(turn), scaled, both)
+    words = shown_of(change).limit(limit)
+    return verdict, doubt.format(limit=words) if doubt else ""
+
+
+def limit_of(change: Change, limits: Limits) -> float:
+    """Return the least change that matters on the change's plain scale: counts change by one."""
+    if change.relative or change.unit == "ratio":
+        return limits.threshold
+    return max(1.0, limits.threshold)
+
+
+def shown_of(change: Change) -> Shown:
+    """Return how a metric's changes are put into words."""
+    scale: Scale = "ratio" if change.relative else "difference"
+    return Shown(scale, change.unit)
+
+
+def sentence(change: Change, limits: Limits) -> str:
+    """Return the verdict on a metric with its interval, in words; why there is none without one."""
+    if change.verdict is None or change.change is None:
+        return change.reason
+    found = (change.change, change.low, change.high)
+    limit = limit_of(change, limits)
+    return sentence_of(change.verdict, shown_of(change), found, limit, change.reason)
 
 
 def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValues:

@@ -28,10 +28,11 @@ from tracekit.compare import (
     Verdict,
     Weight,
     change_words,
+    is_unconfirmed,
+    judge_interval,
     overall,
     shift,
     speed_of,
-    verdict_of,
 )
 from tracekit.machine import StateLimits, Watch, contaminated
 from tracekit.nightly.gate.decision import changes, plain_change, values
@@ -78,6 +79,15 @@ class Effort:
     seconds: float = 120.0
     turn: float = 0.3
     state: StateLimits | None = field(default_factory=StateLimits)
+
+    def describe(self, number: str, why: str, *, narrow: bool, spent: bool) -> str:
+        """Say how many pairs count, why others do not, and what ended the measurement."""
+        others = f" (others do not: {why})" if why else ""
+        if narrow:
+            return f"{number}{others}; the intervals are narrower than ±{percent(self.within)}."
+        if spent:
+            return f"{number}{others}; stopped after {self.seconds:g} s (--time-limit)."
+        return f"{number}{others}."
 
 
 def parse_side(words: Sequence[str], workload: str = "") -> Side:
@@ -134,7 +144,7 @@ def measure_ab(
         watch = stack.enter_context(Watch("auto")) if effort.state else None
         pairs, ended = _measured(prepared, watch, effort, limits, progress)
     found = judged(pairs, prepared.results, limits)
-    verdict, reason = overall([change for change in found if change.deciding], ())
+    verdict, reason = overall(found, (), limits)
     return Comparison(
         before=(before.words,),
         after=(after.words,),
@@ -179,31 +189,72 @@ def _prepared(
 def _measured(
     prepared: Prepared, watch: Watch | None, effort: Effort, limits: Limits, progress: Progress
 ) -> tuple[list[Pair], str]:
-    """Measure until the interval of what decides is narrow enough, or time is spent; say which."""
-    pairs: list[Pair] = []
-    until = time.monotonic() + effort.seconds
+    """Measure until the interval of what decides is narrow enough, or time is spent; say which.
+
+    A change beyond the limit that is not certain to be so is measured in a second session, of as
+    many pairs.
+    """
+    clock = Clock(effort)
     calibrate = effort.state is not None and effort.state.calibration is not None
-    counting, number = 0, "no pair counts"
-    for latest in measure(prepared, pairs=_MOST, watch=watch, calibrate=calibrate):
-        pairs = _weighed([*pairs, latest], effort.state)
-        counting = sum(not pair.contaminated for pair in pairs)
-        number = f"{counting} of {len(pairs)} pairs count"
-        progress(number)
-        found = judged(pairs, prepared.results, limits)
-        widest = max((half_width(change) for change in found if change.deciding), default=math.inf)
-        if widest <= effort.within:
-            return pairs, f"{number}; the intervals are narrower than ±{percent(effort.within)}."
-        if time.monotonic() >= until:
+    pairs: list[Pair] = []
+    first = 0
+    narrow = False
+    for session in (1, 2):
+        for latest in measure(
+            prepared, session=session, pairs=_MOST, watch=watch, calibrate=calibrate
+        ):
+            pairs = _weighed([*pairs, latest], effort.state)
+            progress(count_pairs(pairs))
+            found = judged(pairs, prepared.results, limits)
+            narrow = find_widest(found) <= effort.within
+            again = session == 1 and is_unconfirmed(found, limits)
+            whole = session == 1 and narrow
+            repeated = session > 1 and _count(pairs, session) >= first
+            if whole or repeated or clock.is_spent() or (again and clock.is_half()):
+                break
+        first = _count(pairs, 1)
+        if clock.is_spent() or not is_unconfirmed(judged(pairs, prepared.results, limits), limits):
             break
-    if not counting:
+    if not _count(pairs, 1):
         why = next(why for pair in pairs for why in pair.contaminated)
         raise InconclusiveError(
             f"None of {len(pairs)} pairs counts: {why}{_uncounted(pairs, prepared, limits)}",
             hint="Wait until the machine is idle, or count all of them: --any-state.",
         )
-    left = next((why.rstrip(".") for pair in pairs for why in pair.contaminated), "")
-    others = f" (others do not: {left})" if left else ""
-    return pairs, f"{number}{others}; stopped after {effort.seconds:g} s (--time-limit)."
+    return pairs, effort.describe(
+        count_pairs(pairs), _why(pairs), narrow=narrow, spent=clock.is_spent()
+    )
+
+
+def count_pairs(pairs: Sequence[Pair]) -> str:
+    """Say how many pairs count, and in which sessions: "12 of 13 pairs count"."""
+    counting = sum(not pair.contaminated for pair in pairs)
+    sessions = ", in two sessions" if any(pair.sitting > 1 for pair in pairs) else ""
+    return f"{counting} of {len(pairs)} pairs count{sessions}"
+
+
+def _count(pairs: Sequence[Pair], session: int) -> int:
+    return sum(pair.sitting == session and not pair.contaminated for pair in pairs)
+
+
+def _why(pairs: Sequence[Pair]) -> str:
+    return next((why.rstrip(".") for pair in pairs for why in pair.contaminated), "")
+
+
+class Clock:
+    """The time of a measurement: when half of it is spent, and when all of it."""
+
+    def __init__(self, effort: Effort) -> None:
+        self._began = time.monotonic()
+        self._seconds = effort.seconds
+
+    def is_half(self) -> bool:
+        """Tell whether a second session should begin now, to have as much time as the first."""
+        return time.monotonic() - self._began >= self._seconds / 2
+
+    def is_spent(self) -> bool:
+        """Tell whether no pair is to be begun any more."""
+        return time.monotonic() - self._began >= self._seconds
 
 
 def _uncounted(pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> str:
@@ -231,6 +282,11 @@ def _weighed(pairs: Sequence[Pair], state: StateLimits | None) -> list[Pair]:
         replace(pair, contaminated=contaminated(pair.before, pair.after, seen, state))
         for pair in pairs
     ]
+
+
+def find_widest(changes: Sequence[Change]) -> float:
+    """Return the widest half of the intervals that decide; infinite where one is not known."""
+    return max((half_width(change) for change in changes if change.deciding), default=math.inf)
 
 
 def half_width(change: Change) -> float:
@@ -283,14 +339,18 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
     if interval is None:
         few = f"{len(found)} pairs count, and an interval takes {least_pairs()}"
         return replace(change, verdict=Verdict.UNCLEAR if directed else None, reason=few)
-    verdict = verdict_of(interval, change, limits) if directed else None
+    sessions = [
+        changes([pair for pair in pairs if pair.sitting == session], name, scale)
+        for session in (1, 2)
+    ]
+    verdict, reason = judge_interval(interval, change, limits, sessions) if directed else (None, "")
     return replace(
         change,
         change=plain_change(interval.middle, scale),
         low=plain_change(interval.low, scale),
         high=plain_change(interval.high, scale),
         verdict=verdict,
-        reason="the interval is too wide" if verdict is Verdict.UNCLEAR else "",
+        reason=reason,
     )
 
 

@@ -4,11 +4,9 @@ Any program can be a side: what counts is what it prints of its own speed, or el
 takes. Each run is a sample as `compare` reads it from a capture, so the same judgement decides.
 """
 
-import math
 import os
 import shlex
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -21,14 +19,22 @@ from tracekit.base import (
     ToolError,
     UsageError,
     exit_words,
+    least_pairs,
     now,
-    percent,
     require_program,
     system,
 )
-from tracekit.compare import Comparison, Difference, Limits, Sample, Weight, compare
+from tracekit.compare import (
+    Comparison,
+    Difference,
+    Limits,
+    Sample,
+    Weight,
+    compare,
+    is_unconfirmed,
+)
 from tracekit.machine import State, StateLimits, Watch, contaminated
-from tracekit.nightly.ab import Effort, half_width, uncounted_words
+from tracekit.nightly.ab import Clock, Effort, find_widest, uncounted_words
 from tracekit.nightly.session.busy_notice import with_busy_notice
 from tracekit.nightly.session.program import Program, last_words, run_timed
 from tracekit.record import Pattern, Progress, Supervisor, quiet, read_texts
@@ -128,42 +134,45 @@ def _measure_pairs(
     """
     pairs: list[_RunPair] = []
     compared: Comparison | None = None
-    until = time.monotonic() + effort.seconds
-    why = note = ""
-    while not pairs or time.monotonic() < until:
+    clock = Clock(effort)
+    first = 0  # pairs of the first session, once there is a second one
+    why = number = ""
+    narrow = False
+    while not pairs or not clock.is_spent():
         pairs.append(contest.run_pair(swapped=len(pairs) % 2 == 1))
         seen = [look for pair in pairs for look in (pair.earlier, pair.later) if look is not None]
         reasons = [pair.reject(seen, effort.state) for pair in pairs]
         counting = [pair for pair, each in zip(pairs, reasons, strict=True) if not each]
         why = next((each[0].rstrip(".") for each in reasons if each), "")
-        note = f"{len(counting)} of {len(pairs)} pairs count"
-        progress(note)
+        sessions = ", in two sessions" if first else ""
+        number = f"{len(counting)} of {len(pairs)} pairs count{sessions}"
+        progress(number)
         if not counting:
             continue
         old, new = [pair.before for pair in counting], [pair.after for pair in counting]
-        compared = compare(old, new, limits)
-        if _find_widest(compared) <= effort.within:
-            words = f"{note}; the intervals are narrower than ±{percent(effort.within)}."
-            return compared, words
+        own = sum(not each for each in reasons[:first])
+        compared = compare(old, new, limits, first=own)
+        narrow = find_widest(compared.changes) <= effort.within
+        if first:
+            if len(counting) >= 2 * own:
+                break
+        elif narrow or clock.is_half():
+            if len(counting) >= least_pairs() and is_unconfirmed(compared.changes, limits):
+                first = len(pairs)
+            elif narrow:
+                break
     if compared is None:
         raise InconclusiveError(
             f"None of {len(pairs)} pairs counts: {why}.{_uncounted(pairs, limits)}",
             hint="Wait until the machine is idle, or count all of them: --any-state.",
         )
-    others = f" (others do not: {why})" if why else ""
-    return compared, f"{note}{others}; stopped after {effort.seconds:g} s (--time-limit)."
+    return compared, effort.describe(number, why, narrow=narrow, spent=clock.is_spent())
 
 
 def _uncounted(pairs: Sequence[_RunPair], limits: Limits) -> str:
     """Say what pairs measured that do not count."""
     old, new = [pair.before for pair in pairs], [pair.after for pair in pairs]
     return uncounted_words(compare(old, new, limits).changes)
-
-
-def _find_widest(compared: Comparison) -> float:
-    """Return the widest half of the intervals that decide; infinite where one is not known."""
-    widths = (half_width(change) for change in compared.changes if change.deciding)
-    return max(widths, default=math.inf)
 
 
 @dataclass(frozen=True)

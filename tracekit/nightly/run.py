@@ -16,7 +16,7 @@ from tracekit.machine import environment, git_commit, machine_name, window_words
 from tracekit.nightly.captures import Carrier, Session
 from tracekit.nightly.folder import Keeper, NightFolder, make_output, night_id
 from tracekit.nightly.gate.drift import anchors_due, with_drift, with_previous
-from tracekit.nightly.gate.judge import night_outcome
+from tracekit.nightly.gate.judge import advise, night_outcome
 from tracekit.nightly.gate.withhold import withhold
 from tracekit.nightly.history.night import KINDS, Night
 from tracekit.nightly.memory import HistoryKeeper, Recalled
@@ -40,6 +40,8 @@ def notes(night: Night) -> Iterator[str]:
             yield f"{entry.capture}: {entry.parity}"
         if entry.states:
             yield f"{entry.capture}: the machine meanwhile: {window_words(entry.states)}"
+        if advice := advise(entry):
+            yield advice
         if entry.overhead is not None:
             yield f"{entry.capture}: {cost_of(entry.overhead)}"
 

@@ -7,8 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from tracekit.base.verdicts import Doubt, Verdict
+from tracekit.compare.paired import shift
 from tracekit.nightly.gate import decision
-from tracekit.nightly.gate.decision import POLICY, Policy, Ruling, decide, decide_exactly
+from tracekit.nightly.gate.decision import (
+    MIXED,
+    POLICY,
+    SHORT,
+    Policy,
+    Ruling,
+    decide,
+    decide_exactly,
+)
 from tracekit.nightly.history.night import Outcome, Pair
 
 T = 0.03  # a threshold
@@ -20,109 +30,127 @@ def at(change: float, times: float = 1.0) -> list[float]:
     return [change + times * each for each in SPREAD]
 
 
+WORSE, BETTER, SAME, UNCLEAR = Verdict.WORSE, Verdict.BETTER, Verdict.EQUIVALENT, Verdict.UNCLEAR
+LOSS, GAIN = Verdict.SLIGHTLY_WORSE, Verdict.SLIGHTLY_BETTER
+
+
 def found(*sittings: list[float], policy: Policy = POLICY) -> Ruling | None:
     return decide(sittings, (), T, policy)
 
 
 def test_sessions_decide_together() -> None:
-    for sittings, expected in (
-        ([at(0.0)], Ruling.SAME),
-        ([at(0.01)], Ruling.SAME),
-        ([at(0.02)], Ruling.UNREPEATED),
-        ([at(0.05)], Ruling.UNREPEATED),
-        ([at(0.035, 10)], Ruling.UNREPEATED),
-        ([at(-0.01)], Ruling.SAME),
-        ([at(-0.05)], Ruling.BETTER),
-        ([at(0.0, 10)], Ruling.WIDE),
-        ([at(0.05), at(0.05)], Ruling.WORSE),
-        ([at(0.05), at(0.02)], Ruling.WORSE),
-        ([at(0.02), at(0.05)], Ruling.WORSE),
-        ([at(0.05), at(0.0)], Ruling.GONE),
-        ([at(0.09), at(0.0)], Ruling.APART),
-        ([at(0.06) * 2, at(0.01)], Ruling.APART),
-        ([at(0.02), at(0.02)], Ruling.GONE),
-        ([at(0.0), at(0.0)], Ruling.SAME),
-        ([at(-0.05), at(-0.05)], Ruling.BETTER),
-        ([at(0.0, 10), at(0.0, 10)], Ruling.SAME),
-        ([at(0.0, 20), at(0.0, 20)], Ruling.WIDE),
-        ([at(0.031, 20), at(0.031, 20)], Ruling.UNSURE),
-        ([RESTLESS, RESTLESS], Ruling.WORSE),
-        ([at(0.05), at(0.05)[:3]], Ruling.SHORT),
-        ([at(0.05), []], Ruling.SHORT),
-        ([at(0.031), [-0.1] * 3], Ruling.SHORT),
-        ([at(0.05)[:5], at(0.05)], Ruling.SHORT),
-        ([at(0.0), [0.0, 0.0]], Ruling.SAME),
-        ([at(0.05)[:5]], None),
-        ([[]], None),
-        ([at(0.05)[:3], at(0.05)[:2]], None),
+    for sittings, verdict, doubt, reproduced in (
+        ([at(0.0)], SAME, "", None),
+        ([at(0.01)], LOSS, "", None),
+        ([at(0.02)], LOSS, "", False),
+        ([at(0.05)], WORSE, "", False),
+        ([at(0.032)], UNCLEAR, Doubt.UNREPEATED, False),
+        ([at(0.035, 10)], UNCLEAR, Doubt.CHANCE, False),
+        ([at(-0.01)], GAIN, "", None),
+        ([at(-0.05)], BETTER, "", None),
+        ([at(-0.032)], GAIN, "", None),
+        ([at(0.0, 10)], UNCLEAR, Doubt.WIDE, False),
+        ([at(0.05), at(0.05)], WORSE, "", True),
+        ([at(0.032), at(0.032)], WORSE, "", True),
+        ([at(0.05), at(0.02)], WORSE, "", True),
+        ([at(0.02), at(0.05)], WORSE, "", True),
+        ([at(0.05), at(0.0)], LOSS, "", False),
+        ([at(0.09), at(0.0)], UNCLEAR, Doubt.APART, False),
+        ([at(0.06) * 2, at(0.01)], UNCLEAR, Doubt.APART, False),
+        ([at(0.02), at(0.02)], LOSS, "", False),
+        ([at(0.0), at(0.0)], SAME, "", None),
+        ([at(-0.032), at(-0.032)], BETTER, "", None),
+        ([at(0.0, 10), at(0.0, 10)], SAME, "", None),
+        ([at(0.0, 20), at(0.0, 20)], UNCLEAR, Doubt.WIDE, False),
+        ([at(0.031, 20), at(0.031, 20)], UNCLEAR, Doubt.CHANCE, False),
+        ([RESTLESS, RESTLESS], WORSE, "", True),
+        ([at(0.05), at(0.05)[:3]], WORSE, "", False),
+        ([at(0.032), at(0.032)[:3]], UNCLEAR, SHORT, False),
+        ([at(0.031), []], UNCLEAR, SHORT, False),
+        ([at(0.0), [0.0, 0.0]], SAME, "", None),
         # Bounds belong to what is beyond them.
-        ([[T] * 6, [T] * 6], Ruling.WORSE),
-        ([[T / 2] * 6, [2 * T] * 6], Ruling.WORSE),
-        ([[0.0] * 2 + [3 * T] * 4] * 2, Ruling.UNSURE),
-        ([[-T] * 6], Ruling.BETTER),
-        ([[0.0] * 5 + [T]], Ruling.UNSHOWN),
-        ([[-0.6 * T, *[0.0] * 4, 0.9 * T]], Ruling.SAME),
-        ([[0.0, *[0.6 * T] * 5]], Ruling.SAME),  # an interval that reaches 0 is not significant
+        ([[T] * 6], WORSE, "", False),
+        ([[T] * 6, [T] * 6], WORSE, "", True),
+        ([[T / 2] * 6, [2 * T] * 6], WORSE, "", True),
+        ([[-T] * 6], BETTER, "", None),
+        ([[0.0] * 5 + [T]], SAME, "", None),
+        ([[-0.6 * T, *[0.0] * 4, 0.9 * T]], SAME, "", None),
+        ([[0.0, *[0.6 * T] * 5]], SAME, "", None),  # an interval that reaches 0
     ):
-        assert found(*sittings) is expected
+        assert found(*sittings) == Ruling(verdict, doubt, reproduced), sittings
+
+
+def test_too_few_pairs_decide_nothing() -> None:
+    for sittings in ([at(0.05)[:5]], [[]], [at(0.05)[:3], at(0.05)[:2]]):
+        assert found(*sittings) is None, sittings
 
 
 def test_a_policy_says_what_it_takes() -> None:
-    assert found(at(0.06) * 2, at(0.01), policy=Policy(agreement=0.1)) is Ruling.WORSE
-    assert found(at(0.0, 10), policy=Policy(spread=3)) is Ruling.UNSHOWN
-    assert found(RESTLESS, RESTLESS, policy=Policy(certainty=0.9999)) is Ruling.UNSURE
+    for policy, verdict in ((POLICY, UNCLEAR), (Policy(agreement=0.1), WORSE)):
+        ruling = found(at(0.06) * 2, at(0.01), policy=policy)
+        assert ruling is not None
+        assert ruling.verdict is verdict
+    ruling = found(RESTLESS, RESTLESS, policy=Policy(certainty=0.9999))
+    assert ruling == Ruling(UNCLEAR, Doubt.CHANCE, reproduced=False)
 
 
 def test_the_baseline_is_taken_off() -> None:
     for sittings, expected in (
-        ([at(0.40)], Ruling.SAME),
-        ([at(0.34)], Ruling.BETTER),
-        ([at(0.46), at(0.46)], Ruling.WORSE),
+        ([at(0.40)], SAME),
+        ([at(0.34)], BETTER),
+        ([at(0.46), at(0.46)], WORSE),
     ):
-        assert decide(sittings, at(0.40), T, POLICY) is expected
+        ruling = decide(sittings, at(0.40), T, POLICY)
+        assert ruling is not None
+        assert ruling.verdict is expected
         assert decide(sittings, at(0.40)[:5], T, POLICY) is None, "too few for an interval"
         assert decide(sittings, at(0.40)[:6], T, POLICY) is not None
 
 
-def test_every_ruling_is_one_of_three_outcomes() -> None:
-    outcomes = {each: (each.outcome, each.reproduced) for each in Ruling}
-    assert outcomes.pop(Ruling.WORSE) == (Outcome.REGRESSION, True)
-    assert outcomes.pop(Ruling.GONE) == (Outcome.OK, False)
-    good = [each for each, ended in outcomes.items() if ended == (Outcome.OK, None)]
-    assert good == [Ruling.SAME, Ruling.UNSHOWN, Ruling.BETTER]
-    assert {ended for each, ended in outcomes.items() if each not in good} == {
-        (Outcome.INCONCLUSIVE, False)
-    }
+def test_every_verdict_is_one_of_three_outcomes_and_has_its_exit_code() -> None:
+    codes = {Outcome.OK: 0, Outcome.REGRESSION: 1, Outcome.INCONCLUSIVE: 4}
+    for verdict in Verdict:
+        assert codes[Ruling(verdict).outcome] == verdict.exit_code, verdict
 
 
 numbers = some.lists(some.floats(-0.2, 0.2), min_size=6, max_size=12)
 
 
 @given(first=numbers, second=numbers)
-def test_worse_is_beyond_significant_and_in_both(first: list[float], second: list[float]) -> None:
-    assert found(first) is not Ruling.WORSE
-    if found(first, second) is Ruling.WORSE:
+def test_worse_is_beyond_certain_and_in_both(first: list[float], second: list[float]) -> None:
+    ruling, alone = found(first, second), found(first)
+    assert ruling is not None
+    assert alone is not None
+    if alone.verdict is WORSE:
+        assert shift(first).low >= T, "one session alone must lie beyond the limit as a whole"
+    if ruling.verdict is WORSE:
         assert max([*first, *second]) >= T
         assert min(max(first), max(second)) >= T / 2
         turned = found([-each for each in first], [-each for each in second])
-        assert turned in {Ruling.BETTER, Ruling.WIDE}
+        assert turned is not None
+        assert turned.verdict is BETTER
 
 
 def test_counts_are_decided_pair_by_pair() -> None:
-    for sessions, accepted, expected in (
-        ([[2.0]], (), Ruling.UNREPEATED),
-        ([[2.0], []], (), Ruling.SHORT),
-        ([[2.0], [2.0]], (), Ruling.WORSE),
-        ([[2.0, 0.0], [2.0, 0.0]], (), Ruling.GONE),
-        ([[2.0, 2.0], [2.0, 1.0]], (), Ruling.MIXED),
-        ([[-2.0]], (), Ruling.BETTER),
-        ([[-2.0, -1.0]], (), Ruling.SAME),
-        ([[5.0], [5.0]], (1.0, 3.0), Ruling.WORSE),
-        ([[4.0], [4.0]], (1.0, 3.0), Ruling.SAME),
-        ([[-1.0]], (1.0, 3.0), Ruling.BETTER),
-        ([[0.0]], (1.0, 3.0), Ruling.SAME),
+    for sessions, accepted, verdict, doubt in (
+        ([[2.0]], (), UNCLEAR, Doubt.UNREPEATED),
+        ([[2.0], []], (), UNCLEAR, SHORT),
+        ([[2.0], [2.0]], (), WORSE, ""),
+        ([[2.0, 0.0], [2.0, 0.0]], (), LOSS, ""),
+        ([[2.0, 0.0, 0.0], [2.0, 0.0, 0.0]], (), SAME, ""),
+        ([[2.0, 2.0], [2.0, 1.0]], (), UNCLEAR, MIXED),
+        ([[-2.0]], (), BETTER, ""),
+        ([[-2.0, -1.0]], (), GAIN, ""),
+        ([[1.0, 1.0]], (), LOSS, ""),
+        ([[5.0], [5.0]], (1.0, 3.0), WORSE, ""),
+        ([[4.0], [4.0]], (1.0, 3.0), LOSS, ""),
+        ([[-1.0]], (1.0, 3.0), BETTER, ""),
+        ([[0.0]], (1.0, 3.0), GAIN, ""),
+        ([[2.0]], (1.0, 3.0), SAME, ""),
+        ([[0.0]], (), SAME, ""),
     ):
-        assert decide_exactly(sessions, accepted, 2.0) is expected
+        ruling = decide_exactly(sessions, accepted, 2.0)
+        assert (ruling.verdict, ruling.doubt) == (verdict, doubt), (sessions, accepted)
 
 
 PAIR = Pair(1, 1, "abba", candidate={"m": (110.0, 110.0)}, reference={"m": (90.0, 110.0)})

@@ -1,4 +1,4 @@
-"""The rule itself: what one or two sessions say of a change for the worse.
+"""What one or two sessions of a night say of a change: the rule of `base/verdicts.py` on pairs.
 
 All changes are turned so that those above 0 are for the worse, on a scale on which they add up.
 
@@ -12,12 +12,23 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 
 from tracekit.analysis import Better
-from tracekit.base import CONFIDENCE, least_pairs
-from tracekit.compare import Interval, Scale, Shown, middle, shift
+from tracekit.base import (
+    AGREEMENT,
+    CERTAINTY,
+    CONFIDENCE,
+    Doubt,
+    Interval,
+    Scale,
+    Sessions,
+    Shown,
+    Verdict,
+    least_pairs,
+    verdict_of,
+)
+from tracekit.compare import middle, shift
 from tracekit.nightly.history.night import Outcome, Pair, Side
 from tracekit.nightly.plan.plan import Gated
 
@@ -28,12 +39,11 @@ class Policy:
 
     confidence: float = CONFIDENCE
     """Of intervals; a change whose interval leaves out 0 is significant."""
-    certainty: float = 0.99
-    """Of the interval of both sessions together that must leave out 0 for a regression: however
-    much a machine varies, of equal nights half of what is left at most are false alarms."""
-    spread: float = 1.0
-    """The multiple of the threshold beyond which a half of an interval decides nothing."""
-    agreement: float = 0.5
+    certainty: float = CERTAINTY
+    """Of the interval of both sessions together that must leave out 0 where it does not lie beyond
+    the threshold as a whole: however much a machine varies, of equal nights half of what is left
+    at most are false alarms."""
+    agreement: float = AGREEMENT
     """The part of the threshold that the first session must show for a second to look again, and
     each of both for a change to be reproduced."""
     least: int = least_pairs()
@@ -43,41 +53,38 @@ class Policy:
 POLICY = Policy()
 
 
-class Ruling(Enum):
-    """What was found, and how it is said of a change, of all that sessions say, and a threshold.
+# Why a verdict is unclear that only sessions of a night have.
+SHORT = "not confirmed, for {short}"
+MIXED = "beyond your limit of {limit} in most pairs, but not in all"
 
-    `short` says which session has too few pairs that count.
+
+@dataclass(frozen=True)
+class Ruling:
+    """What was found: a verdict; why it is unclear, a template over `limit` and `short`.
+
+    `short` is which session has too few pairs that count. `reproduced` says whether a second
+    session found it too, as `Judged.reproduced`.
     """
 
-    SAME = "{change}: not worse by {threshold}."
-    UNSHOWN = "{change}: not shown to be worse by {threshold}."
-    BETTER = "{change}: better, beyond the threshold of {threshold}."
-    GONE = "{whole}: not shown to be worse by {threshold} when all pairs are counted."
-    UNREPEATED = "{whole}: no second session has shown whether this is so."
-    SHORT = "{whole}: not confirmed, for {short}."
-    APART = (
-        "{whole}: worse by {threshold} only if both are taken together; "
-        "one of them alone shows less than half of that."
-    )
-    MIXED = "{whole}: worse by {threshold} in most pairs, but not in all."
-    UNSURE = "{whole}: beyond the threshold of {threshold}, and it may still be chance."
-    WIDE = "{whole}: so uncertain that a change of {threshold} could hide in it."
-    WORSE = "{whole}: worse, beyond the threshold of {threshold}, and both sessions show it."
+    verdict: Verdict
+    doubt: str = ""
+    reproduced: bool | None = None
 
     @property
     def outcome(self) -> Outcome:
         """How a metric of which this was found ended."""
-        if self is Ruling.WORSE:
-            return Outcome.REGRESSION
-        return Outcome.OK if self in {*_SETTLED, Ruling.GONE} else Outcome.INCONCLUSIVE
-
-    @property
-    def reproduced(self) -> bool | None:
-        """Whether a second session found it too, as `Judged.reproduced`."""
-        return None if self in _SETTLED else self is Ruling.WORSE
+        return OUTCOMES[self.verdict]
 
 
-_SETTLED = {Ruling.SAME, Ruling.UNSHOWN, Ruling.BETTER}  # no second session is needed
+OUTCOMES = {
+    Verdict.WORSE: Outcome.REGRESSION,
+    Verdict.UNCLEAR: Outcome.INCONCLUSIVE,
+    Verdict.BETTER: Outcome.OK,
+    Verdict.SLIGHTLY_WORSE: Outcome.OK,
+    Verdict.SLIGHTLY_BETTER: Outcome.OK,
+    Verdict.EQUIVALENT: Outcome.OK,
+}
+"""How what was judged ends a night, or a gate: worse with exit code 1, unclear with 4."""
 
 
 def decide(
@@ -94,28 +101,24 @@ def decide(
         return None
     before = shift(sittings[0], expected, policy.confidence)
     tripped = before is not None and _suspicious(before, threshold, policy)
-    if len(sittings) == 1 or any(len(each) < policy.least for each in sittings):
-        if tripped or _suspicious(found, threshold, policy):
-            return Ruling.UNREPEATED if len(sittings) == 1 else Ruling.SHORT
-        return _unsuspicious(found, threshold, policy)
-    if found.middle >= threshold:
+    sessions, short = None, ""
+    if len(sittings) > 1 and all(len(each) >= policy.least for each in sittings):
+        middles = [middle(each, expected) for each in sittings]
         sure = shift(together, expected, policy.certainty)
-        if sure is None or sure.low <= 0:
-            return Ruling.UNSURE
-        least = policy.agreement * threshold
-        reproduced = all(middle(each, expected) >= least for each in sittings)
-        return Ruling.WORSE if reproduced else Ruling.APART
-    ended = _unsuspicious(found, threshold, policy)
-    return Ruling.GONE if tripped and ended is not Ruling.WIDE else ended
-
-
-def _unsuspicious(found: Interval, threshold: float, policy: Policy) -> Ruling:
-    """Decide where nothing is to be looked at again, unless it is too uncertain."""
-    if found.high - found.low > 2 * policy.spread * threshold:
-        return Ruling.WIDE
-    if found.high < 0 and found.middle <= -threshold:
-        return Ruling.BETTER
-    return Ruling.SAME if found.high < threshold else Ruling.UNSHOWN
+        sessions = Sessions(middles, sure, policy.agreement)
+    elif len(sittings) > 1:
+        short = SHORT
+    verdict, doubt = verdict_of(found, threshold, sessions)
+    why = short if short and doubt is Doubt.UNREPEATED else str(doubt or "")
+    confirmed = sessions is not None and verdict is Verdict.WORSE
+    open_ = verdict in {Verdict.UNCLEAR, Verdict.WORSE}
+    if confirmed:
+        reproduced = True
+    elif open_ or tripped or _suspicious(found, threshold, policy):
+        reproduced = False
+    else:
+        reproduced = None
+    return Ruling(verdict, why, reproduced)
 
 
 def _suspicious(found: Interval, threshold: float, policy: Policy) -> bool:
@@ -144,15 +147,30 @@ def decide_exactly(
     together = [change for each in sittings for change in each]
     beyond = sum(change - worst >= threshold for change in together)
     if not beyond:
-        better = all(change - best <= -threshold for change in together)
-        return Ruling.BETTER if better else Ruling.SAME
+        return Ruling(_decide_within(together, worst, best, threshold))
     if len(sittings) == 1:
-        return Ruling.UNREPEATED
+        return Ruling(Verdict.UNCLEAR, Doubt.UNREPEATED, reproduced=False)
     if not all(sittings):
-        return Ruling.SHORT
+        return Ruling(Verdict.UNCLEAR, SHORT, reproduced=False)
     if beyond == len(together):
-        return Ruling.WORSE
-    return Ruling.MIXED if 2 * beyond > len(together) else Ruling.GONE
+        return Ruling(Verdict.WORSE, reproduced=True)
+    if 2 * beyond > len(together):
+        return Ruling(Verdict.UNCLEAR, MIXED, reproduced=False)
+    usual = statistics.median(together) <= worst
+    return Ruling(Verdict.EQUIVALENT if usual else Verdict.SLIGHTLY_WORSE, reproduced=False)
+
+
+def _decide_within(
+    together: Sequence[float], worst: float, best: float, threshold: float
+) -> Verdict:
+    """Return the verdict on counts of which no pair is beyond the threshold for the worse."""
+    if all(change - best <= -threshold for change in together):
+        return Verdict.BETTER
+    if all(change < best for change in together):
+        return Verdict.SLIGHTLY_BETTER
+    if all(change > worst for change in together):
+        return Verdict.SLIGHTLY_WORSE
+    return Verdict.EQUIVALENT
 
 
 def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ...]:

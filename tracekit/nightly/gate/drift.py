@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tracekit.base import TracekitError, short_commit
+from tracekit.base import TracekitError, Verdict, short_commit
 from tracekit.nightly.gate.decision import POLICY, plain_change
 from tracekit.nightly.history.changes import Ramp
 from tracekit.nightly.history.night import (
@@ -310,7 +310,7 @@ def _judged(judged: Judged, entry: Entry, past: Past) -> Judged:
         return judged
     drifts = ramp_of(past) is not None  # its own sentence has the range
     why = judged.reason if drifts else f"{judged.reason} {sentence(found, judged)}".strip()
-    return replace(judged, outcome=Outcome.REGRESSION, reason=why)
+    return replace(judged, outcome=Outcome.REGRESSION, verdict=Verdict.WORSE.value, reason=why)
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,18 @@ A regression that was shown stays one whatever else failed, so it goes before a 
 failure goes before what is merely not known. What goes behind still stands in the reason.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal
 
 from tracekit.analysis import METRICS, Better
-from tracekit.base import short_commit
-from tracekit.compare import middle
+from tracekit.base import Interval, Verdict, sentence_of, short_commit, verdict_of
+from tracekit.compare import RATES, STEP, middle
 from tracekit.nightly.gate.decision import (
     POLICY,
+    SHORT,
     MetricPairs,
     Policy,
     Ruling,
@@ -93,9 +95,9 @@ def judge(
 ) -> Judged:
     """Judge one metric by all pairs that count, of one session or of both.
 
-    A change for the worse is a regression where it is beyond the threshold, significant and
-    reproduced by the second session. What one session leaves open is inconclusive, with
-    `reproduced` False: then a second one is needed. `expected` are changes of the accepted
+    A regression is what is worse by the rule of all comparisons: `tracekit.base.verdict_of`. What
+    one session shows beyond the threshold, or leaves open, has `reproduced` False: then a second
+    one is needed. `expected` are changes of the accepted
     baseline. Without one, no change is expected where the reference does the `same_work`; that is
     None without a reference.
     Where fewer pairs count than were `wanted`, nothing is called harmless.
@@ -151,22 +153,39 @@ def _settled(case: MetricPairs, judged: Judged, words: str, wanted: int) -> Judg
         return _open(judged, f"Only {few}{_others(case)}.")
     if found.outcome is Outcome.OK and len(case.changes) < wanted:
         return _open(judged, f"{words}, but only {_counted(case, wanted)}{_others(case)}.")
-    shown, whole = case.shown, words
-    if len(case.sittings) > 1:
-        parts = [shown.change(case.middle(each)) if each else "nothing" for each in case.sittings]
-        whole = f"{parts[0]} at first, {parts[1]} when repeated; together {words}"
-    threshold = shown.amount(case.gated.threshold)
+    reason = _explain(case, judged, found)
+    return replace(
+        judged,
+        outcome=found.outcome,
+        verdict=found.verdict.value,
+        reproduced=found.reproduced,
+        reason=f"{reason[0].upper()}{reason[1:]}.",
+    )
+
+
+def _explain(case: MetricPairs, judged: Judged, found: Ruling) -> str:
+    """Say the verdict with its interval, and what each session shows where there were two."""
+    assert judged.change is not None
+    shown, limit = case.shown, case.gated.threshold
+    words = shown.limit(limit)
     if case.gated.scale == "ratio" and case.better is Better.HIGHER:
-        rate = shown.amount(1 - 1 / (1 + case.gated.threshold))
-        threshold += f" ({rate} of a rate)" * (rate != threshold)
-    short = _short(case) if found is Ruling.SHORT else ""
-    why = found.value.format(change=words, whole=whole, threshold=threshold, short=short)
-    return replace(judged, outcome=found.outcome, reproduced=found.reproduced, reason=why)
+        rate = shown.amount(1 - 1 / (1 + limit))
+        words += f" ({rate} of a rate)" * (rate != shown.amount(limit))
+    short = _short(case) if SHORT in found.doubt else ""
+    doubt = found.doubt.format(limit=words, short=short)
+    whole = (judged.change, judged.low, judged.high)
+    sentence = sentence_of(found.verdict, shown, whole, limit, doubt)
+    if len(case.sittings) == 1:
+        return sentence
+    parts = [shown.change(case.middle(each)) if each else "nothing" for each in case.sittings]
+    return f"{sentence} ({parts[0]} at first, {parts[1]} when repeated)"
 
 
 def _open(judged: Judged, why: str) -> Judged:
     """Return it as inconclusive if it decides."""
-    return replace(judged, outcome=Outcome.INCONCLUSIVE if judged.gated else None, reason=why)
+    if not judged.gated:
+        return replace(judged, outcome=None, reason=why)
+    return replace(judged, outcome=Outcome.INCONCLUSIVE, verdict=Verdict.UNCLEAR.value, reason=why)
 
 
 def _followed(judged: Judged, why: str) -> Judged:
@@ -208,7 +227,7 @@ def judge_entry(
             policy=policy,
         )
         if same_commit and judged.outcome is not None:
-            judged = replace(judged, outcome=Outcome.INCONCLUSIVE, reproduced=None)
+            judged = replace(_open(judged, judged.reason), reproduced=None)
             if judged.change is not None:
                 words = judged.shown.whole(judged.change, judged.low, judged.high)
                 judged = replace(judged, reason=f"{words}: {same_code(same_commit)}.")
@@ -232,6 +251,18 @@ def quantity_of(metric: str, results: Mapping[str, Quantity]) -> Quantity:
     return results.get(metric, Quantity())
 
 
+def advise(entry: Entry) -> str:
+    """Say that a rate of whole turns decides where the median step, which is sharper, could."""
+    rates = [judged.metric for judged in entry.judged if judged.gated and judged.metric in RATES]
+    known = any(judged.metric == STEP and not judged.gated for judged in entry.judged)
+    if not rates or not known:
+        return ""
+    return (
+        f"{entry.capture}: {rates[0]} decides, as the plan says. It is a rate of whole turns, and "
+        f"{STEP}, which is followed, would be sharper."
+    )
+
+
 _ORDER = tuple(LEADS)
 
 
@@ -249,7 +280,7 @@ def needs_second_session(
     finding that is to fail; what is missing for another reason a second session would not bring.
     """
     metrics = any(
-        metric.outcome is Outcome.INCONCLUSIVE and metric.reproduced is False
+        metric.outcome in {Outcome.INCONCLUSIVE, Outcome.REGRESSION} and metric.reproduced is False
         for metric in judged
         if metric.gated
     )
@@ -281,9 +312,34 @@ def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]
     ended.append(findings_outcome(entry.findings, fail_on, sittings=len(traced)))
     outcome = worst(found for found, _ in ended)
     sentences = " ".join(why for found, why in ended if found is outcome and why)
+    if outcome is Outcome.INCONCLUSIVE and (followed := find_striking(entry.judged)):
+        return outcome, f"{followed} {sentences}"
     if outcome is Outcome.UNJUDGED:
         return outcome, "All of its metrics are followed over nights, and none decides."
     return outcome, sentences
+
+
+_STRIKING = 2.0  # times the threshold: from there on what is only followed must not go unsaid
+
+
+def find_striking(judged: Sequence[Judged]) -> str:
+    """Say of the followed metric that has changed most that it did, if by far more than matters."""
+    striking: dict[str, float] = {}
+    for metric in judged:
+        change, low, high = metric.change, metric.low, metric.high
+        if metric.outcome is not None or metric.scale != "ratio" or metric.better == "neither":
+            continue
+        if change is None or low is None or high is None or low <= -1:
+            continue
+        turn = 1 if metric.better == "lower" else -1
+        ends = Interval(math.log1p(change), math.log1p(low), math.log1p(high))
+        verdict, _ = verdict_of(ends.turned(turn), math.log1p(metric.threshold))
+        far = abs(change) >= _STRIKING * metric.threshold
+        if far and verdict in {Verdict.WORSE, Verdict.BETTER}:
+            whole = (change, low, high)
+            words = sentence_of(verdict, metric.shown, whole, metric.threshold)
+            striking[f"{metric.metric} is {words}, but is followed only."] = abs(ends.middle)
+    return max(striking, key=lambda words: striking[words], default="")
 
 
 def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, str]:

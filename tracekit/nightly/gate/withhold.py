@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from tracekit.base import Verdict
 from tracekit.nightly.gate.judge import NO_BASELINE, outcome_of
 from tracekit.nightly.history.night import Entry, Judged, Night, Outcome
 from tracekit.nightly.plan.plan import Capture
@@ -51,4 +52,6 @@ def _open(judged: Judged) -> Judged:
     elif judged.outcome is Outcome.REGRESSION:
         reason = f"{reason} If nothing was, it is a regression: {judged.reason}"
     outcome = Outcome.INCONCLUSIVE if judged.gated else None
-    return replace(judged, outcome=outcome, expected=None, reproduced=None, reason=reason)
+    verdict = Verdict.UNCLEAR.value if judged.gated else ""
+    opened = replace(judged, outcome=outcome, verdict=verdict, reason=reason)
+    return replace(opened, expected=None, reproduced=None)

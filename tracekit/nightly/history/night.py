@@ -131,7 +131,9 @@ class Judged:
     one or a difference as `scale` says, with its 95 % interval. Each is None where it is not known.
     What is expected is 0 for the same work, else the change of the accepted night `baseline`.
     `reproduced` says whether a second session found the same: False where one is needed still,
-    None where none was. `threshold` is the least change for the worse that matters.
+    None where none was. `threshold` is the least change for the worse that matters. `verdict` is
+    one of `tracekit.base.Verdict`; empty where nothing was decided, and of nights before it was
+    kept.
     """
 
     metric: str
@@ -151,6 +153,7 @@ class Judged:
     pairs: int = 0
     reproduced: bool | None = None
     reason: str = ""
+    verdict: str = ""
 
     @property
     def shown(self) -> Shown:

@@ -106,8 +106,8 @@ IDLE = Change(
     relative=False, reason="the interval is too wide", measured=0.05,
 )  # fmt: skip
 COUNT = Change(
-    "compiles", "count", Better.LOWER, 1.0, 1.0, Verdict.SAME, 0.0, relative=False, measured=0.0,
-    values_before=(1.0,), values_after=(1.0, 1.0),
+    "compiles", "count", Better.LOWER, 1.0, 1.0, Verdict.EQUIVALENT, 0.0, relative=False,
+    measured=0.0, values_before=(1.0,), values_after=(1.0, 1.0),
 )  # fmt: skip
 WINDOW = Evidence("gpu_intervals", 10, 20, "a gap")
 FINDING = Finding("idle-gaps", Severity.WARNING, "Gaps.", "Fill them.", evidence=(WINDOW,))
@@ -126,7 +126,9 @@ def test_verdicts_are_outcomes() -> None:
         (Verdict.WORSE, Outcome.REGRESSION),
         (Verdict.UNCLEAR, Outcome.INCONCLUSIVE),
         (None, Outcome.INCONCLUSIVE),
-        (Verdict.SAME, Outcome.OK),
+        (Verdict.EQUIVALENT, Outcome.OK),
+        (Verdict.SLIGHTLY_WORSE, Outcome.OK),
+        (Verdict.SLIGHTLY_BETTER, Outcome.OK),
         (Verdict.BETTER, Outcome.OK),
     ):
         whole = verdict or Verdict.UNCLEAR
@@ -153,5 +155,5 @@ def test_a_part_says_no_more_than_the_whole() -> None:
     report = of_comparison(blamed)
     metric = next(report.cases)
     assert metric.outcome is report.outcome is Outcome.INCONCLUSIVE
-    assert metric.message.endswith("worse. step_p50 worse, but it was hot.")
+    assert metric.message.endswith("your limit of 5 %. step_p50 worse, but it was hot.")
     assert b"failure type" not in junit(report)

@@ -4,6 +4,8 @@ Every report is a rendering of this, made of a night or of runs that were compar
 gate --json` prints it. It is versioned by `FORMAT`. History of the format:
 
     1   first
+    2   a case has a `verdict`, and the verdict `same` of runs is `equivalent`; ok, too, is what is
+        `slightly-worse`: certain, and below the threshold
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,12 +19,15 @@ from tracekit.compare import (
     FindingChange,
     Scale,
     Verdict,
-    change_words,
     course,
-    ruling,
+    limit_of,
+    sentence,
+    shown_of,
     side,
 )
 from tracekit.machine import window_words
+from tracekit.nightly.gate.decision import OUTCOMES
+from tracekit.nightly.gate.judge import advise
 from tracekit.nightly.history.night import (
     KINDS,
     Entry,
@@ -34,7 +39,7 @@ from tracekit.nightly.history.night import (
 )
 from tracekit.nightly.plan.plan import NightPlan
 
-FORMAT = 1
+FORMAT = 2
 CAPTURE = "capture"
 """Name of the case that says how a capture itself ended, where no metric of it says so."""
 
@@ -47,6 +52,7 @@ class Case:
     `outcome` is None where it is followed only; `message` says why it ended so, in a sentence.
     `pairs` is how many pairs count, or runs of the smaller side; of a finding, traces that have it.
     `measured` is the plain change of the medians, where `change` is that at equal machine pace.
+    `verdict` is one of `tracekit.base.Verdict`, empty of what was not judged by its interval.
     """
 
     suite: str
@@ -69,6 +75,7 @@ class Case:
     reproduced: bool | None = None
     severity: str = ""
     measured: float | None = None
+    verdict: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,13 +148,6 @@ def explained(suite: Suite) -> Suite:
 
 
 SUITE = "runs"
-_OUTCOMES = {
-    Verdict.WORSE: Outcome.REGRESSION,
-    Verdict.UNCLEAR: Outcome.INCONCLUSIVE,
-    Verdict.BETTER: Outcome.OK,
-    Verdict.SAME: Outcome.OK,
-    None: Outcome.INCONCLUSIVE,
-}
 
 
 def of_comparison(
@@ -158,7 +158,7 @@ def of_comparison(
     `environment` are facts of the machine that made the runs after, `workload` is what they did.
     """
     before, after = side(compared.before), side(compared.after)
-    outcome = _OUTCOMES[compared.verdict]
+    outcome = OUTCOMES[compared.verdict]
     cases = (
         *(_metric(change, compared) for change in compared.changes),
         *(_finding(finding) for finding in compared.findings),
@@ -178,17 +178,18 @@ def of_comparison(
 
 
 def _metric(change: Change, compared: Comparison) -> Case:
-    outcome = _OUTCOMES[change.verdict] if change.deciding else None
+    verdict = change.verdict or Verdict.UNCLEAR
+    outcome = OUTCOMES[verdict] if change.deciding else None
     message = change.reason
     if change.change is not None:
-        message = f"{change_words(change)}: {ruling(change) or 'not judged'}."
+        words = sentence(change, compared.limits) or "not judged"
+        message = f"{words[0].upper()}{words[1:]}."
+    if change.measured is not None and (change.corrected or change.paired):
+        message = f"{message} Measured: {shown_of(change).change(change.measured)}."
     if outcome is Outcome.REGRESSION and compared.verdict is not Verdict.WORSE:
         # What the machine did may be all that it is: the whole says so, and a part says no more.
-        outcome, message = Outcome.INCONCLUSIVE, f"{message} {compared.reason}"
-    # On the scale of the change: counts change by one.
-    threshold = compared.limits.threshold
-    if not change.relative and change.unit != "ratio":
-        threshold = max(1.0, threshold)
+        outcome, verdict = Outcome.INCONCLUSIVE, Verdict.UNCLEAR
+        message = f"{message} {compared.reason}"
     return Case(
         suite=SUITE,
         name=change.metric,
@@ -204,7 +205,8 @@ def _metric(change: Change, compared: Comparison) -> Case:
         change=change.change,
         low=change.low,
         high=change.high,
-        threshold=threshold,
+        threshold=limit_of(change, compared.limits),
+        verdict=verdict.value if change.verdict is not None or change.deciding else "",
         pairs=min(len(change.values_before), len(change.values_after)),
     )
 
@@ -257,7 +259,7 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
         ended=night.ended,
         commit=night.commit,
         links=tuple(_links(night)),
-        warnings=(*night.warnings, *stopped),
+        warnings=(*night.warnings, *stopped, *filter(None, map(advise, night.entries))),
     )
 
 
@@ -319,6 +321,7 @@ def _night_metric(entry: Entry, judged: Judged) -> Case:
         threshold=judged.threshold,
         expected=judged.expected,
         baseline=judged.baseline,
+        verdict=judged.verdict,
         pairs=judged.pairs,
         reproduced=judged.reproduced,
     )

@@ -1,0 +1,236 @@
+"""The verdict on a change: its interval held against the least change that matters, in words.
+
+This is the one rule of `ab`, `compare`, nights, `gate` and `bench --against`. The *limit* is the
+least change that matters. A change is
+
+- *worse* where its interval lies wholly beyond the limit, unless one of two sessions shows less
+  than half of it; or where its middle does, 0 lies outside of the interval, and a second session
+  agrees;
+- *better* likewise;
+- *slightly worse* or *slightly better* where 0 lies outside of the interval, and it is neither;
+- *equivalent* where the interval lies wholly within the limit to both sides;
+- else *unclear*.
+
+A second session agrees where each of both shows half of the limit at least, and the interval of
+both together leaves out 0 with more certainty. What seems worse beyond the limit and was not
+confirmed is unclear, and never *slightly worse*: a slow-down must not pass by being uncertain.
+`bench/verdict_simulation.py` counts how often each word is said of which true change.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Literal
+
+from tracekit.base.units import quantity
+
+Scale = Literal["ratio", "difference"]
+CERTAINTY = 0.99
+"""Confidence of the interval of two sessions together that must leave out 0."""
+AGREEMENT = 0.5
+"""The part of the limit that each of two sessions must show."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A change on its scale: the best guess, and what holds the true one with 95 %."""
+
+    middle: float
+    low: float
+    high: float
+
+    @property
+    def half(self) -> float:
+        """Half of its width."""
+        return (self.high - self.low) / 2
+
+    def turned(self, turn: int) -> "Interval":
+        """Return it as it is, or for a `turn` of -1 with its sign changed."""
+        if turn > 0:
+            return self
+        return Interval(-self.middle, -self.high, -self.low)
+
+
+class Verdict(StrEnum):
+    """What became of something; unclear where the measurements do not show it."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    SLIGHTLY_WORSE = "slightly-worse"
+    SLIGHTLY_BETTER = "slightly-better"
+    EQUIVALENT = "equivalent"
+    UNCLEAR = "unclear"
+
+    @property
+    def words(self) -> str:
+        """The verdict as it stands in a sentence: "slightly worse"."""
+        return self.value.replace("-", " ")
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with that was asked for it: 1 worse, 4 unclear, else 0."""
+        return {Verdict.WORSE: 1, Verdict.UNCLEAR: 4}.get(self, 0)
+
+
+class Doubt(StrEnum):
+    """Why a verdict is unclear, as a template over the limit in words."""
+
+    WIDE = "a change of {limit} could hide in it"
+    CHANCE = "beyond your limit of {limit}, but it may still be chance"
+    UNREPEATED = "it reaches below your limit of {limit}, and no second session has confirmed it"
+    APART = "one of both sessions alone shows less than half of your limit of {limit}"
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """What each of two sessions shows by itself, and both together with `CERTAINTY`.
+
+    `sure` is None where there are too few pairs for such an interval.
+    """
+
+    middles: Sequence[float]
+    sure: Interval | None
+    agreement: float = AGREEMENT
+
+    def turned(self, turn: int) -> "Sessions":
+        """Return them as they are, or for a `turn` of -1 with their signs changed."""
+        middles = [turn * middle for middle in self.middles]
+        return replace(self, middles=middles, sure=self.sure and self.sure.turned(turn))
+
+    def find_doubt(self, limit: float) -> Doubt | None:
+        """Return why both do not show a change for the worse of the limit; None where they do."""
+        if self.sure is None or self.sure.low <= 0:
+            return Doubt.CHANCE
+        agree = all(middle >= self.agreement * limit for middle in self.middles)
+        return None if agree else Doubt.APART
+
+
+def verdict_of(
+    change: Interval, limit: float, sessions: Sessions | None = None
+) -> tuple[Verdict, Doubt | None]:
+    """Judge a change, turned so that above 0 is for the worse; say why where it is unclear.
+
+    `limit` is at least 0 and on the scale of the change. `sessions` are there where there were two.
+    """
+    if change.low > 0:
+        return _judge_loss(change, limit, sessions)
+    if change.high < 0:
+        gain = change.turned(-1)
+        verdict, _ = _judge_loss(gain, limit, sessions and sessions.turned(-1))
+        return (Verdict.BETTER if verdict is Verdict.WORSE else Verdict.SLIGHTLY_BETTER), None
+    if -limit <= change.low and change.high <= limit:
+        return Verdict.EQUIVALENT, None
+    return Verdict.UNCLEAR, Doubt.CHANCE if change.middle >= limit else Doubt.WIDE
+
+
+def _judge_loss(
+    change: Interval, limit: float, sessions: Sessions | None
+) -> tuple[Verdict, Doubt | None]:
+    """Judge a change whose interval lies above 0."""
+    if change.middle >= limit:
+        doubt = Doubt.UNREPEATED if sessions is None else sessions.find_doubt(limit)
+        beyond = change.low >= limit and doubt is not Doubt.APART
+        return (Verdict.WORSE, None) if beyond or not doubt else (Verdict.UNCLEAR, doubt)
+    if change.half > limit:
+        return Verdict.UNCLEAR, Doubt.WIDE
+    return Verdict.SLIGHTLY_WORSE, None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The scale and the unit of one metric's changes.
+
+    Changes are given on the plain scale: ratios less one, or differences.
+    """
+
+    scale: Scale
+    unit: str
+
+    def amount(self, size: float) -> str:
+        """Return a size without a sign: "3.0 %", "2.0 points"."""
+        if self.scale == "ratio":
+            return f"{size * 100:.1f} %"
+        return f"{size * 100:.1f} points" if self.unit == "ratio" else quantity(size, self.unit)
+
+    def limit(self, size: float) -> str:
+        """Return a limit, with no more digits than it has: "3 %", "2.5 points"."""
+        if self.scale == "ratio":
+            return f"{size * 100:.3g} %"
+        return f"{size * 100:.3g} points" if self.unit == "ratio" else quantity(size, self.unit)
+
+    def change(self, change: float) -> str:
+        """Return a change with its sign; zero, and what rounds to it, has none."""
+        words = self.amount(abs(change))
+        return words if words == self.amount(0.0) else f"{'-' if change < 0 else '+'}{words}"
+
+    def between(self, low: float, high: float) -> str:
+        """Return an interval: "+3.0 % … +5.2 %"."""
+        return f"{self.change(low)} … {self.change(high)}"
+
+    def whole(self, change: float | None, low: float | None, high: float | None) -> str:
+        """Return a change with its interval, as far as they are known: "+4 % [+3 % … +5 %]"."""
+        if change is None:
+            return ""
+        interval = "" if low is None or high is None else f" [{self.between(low, high)}]"
+        return f"{self.change(change)}{interval}"
+
+    def direction(self, change: float) -> str:
+        """Return the word for a change that is not 0: of times slower or faster."""
+        if self.unit == "ns" and self.scale == "ratio":
+            return "slower" if change > 0 else "faster"
+        return "higher" if change > 0 else "lower"
+
+    def size(self, change: float, low: float | None, high: float | None) -> str:
+        """Return a change without its direction: "2.9 % ± 0.4", or "2.9 % (1.0 % … 9.2 %)".
+
+        Half an interval stands for both ends only where they are nearly as far from the middle.
+        """
+        amount = self.amount(abs(change))
+        if low is None or high is None:
+            return amount
+        near, far = sorted((change - low, high - change))
+        outside = low > 0 or high < 0
+        hides = outside and far >= abs(change)  # half a width would then seem to reach 0
+        if self.scale == "ratio" and not hides and far <= _LIKE * near + _ROUNDED:
+            digits = 2 if far < _ROUNDED and change else 1
+            return f"{abs(change) * 100:.{digits}f} % ± {far * 100:.{digits}f}"
+        if outside:
+            least, most = sorted((abs(low), abs(high)))
+            return f"{amount} ({self.amount(least)} … {self.amount(most)})"
+        return f"{amount} ({self.between(low, high)})"
+
+    def signed(self, change: float, low: float | None, high: float | None) -> str:
+        """Return the same with a sign: "+1.0 % ± 7.1"."""
+        size = self.size(change, low, high)
+        zero = self.amount(abs(change)) == self.amount(0.0)
+        return size if zero else f"{'-' if change < 0 else '+'}{size}"
+
+
+_LIKE = 1.25  # times as far: ends that a half width stands for
+_ROUNDED = 0.0005  # what ratios are rounded to, half a tenth of a percent
+
+
+def sentence_of(
+    verdict: Verdict,
+    shown: Shown,
+    found: tuple[float, float | None, float | None],
+    limit: float,
+    reason: str = "",
+) -> str:
+    """Say the verdict on a change with its interval, on the plain scale, and a limit.
+
+    It has no subject, no verb and no full stop: "slower by 2.9 % ± 0.4, below your limit of 3 %".
+    `reason` says why it is unclear.
+    """
+    change = found[0]
+    most = shown.limit(limit)
+    if verdict is Verdict.EQUIVALENT:
+        return f"equivalent within {most}: {shown.signed(*found)}"
+    if verdict is Verdict.UNCLEAR:
+        return "; ".join(filter(None, (f"changed by {shown.signed(*found)}", reason)))
+    moved = f"{shown.direction(change)} by {shown.size(*found)}"
+    if verdict in {Verdict.WORSE, Verdict.BETTER}:
+        return f"{moved}, beyond your limit of {most}"
+    if abs(change) < limit:
+        return f"{moved}, below your limit of {most}"
+    return f"{moved}; it is not certain to be beyond your limit of {most}"
