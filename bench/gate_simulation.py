@@ -48,7 +48,6 @@ OTHER_WAYS = (
     Design("either session beyond the whole threshold", policy=Policy(agreement=1.0)),
     Design("either session beyond three quarters", policy=Policy(agreement=0.75)),
     Design("either session beyond a quarter", policy=Policy(agreement=0.25)),
-    Design("intervals of two thirds as wide at most", policy=Policy(spread=0.67)),
     Design("certainty of 0.95", policy=Policy(certainty=0.95)),
     Design("confidence of 0.99", policy=Policy(confidence=0.99, least=8)),
     Design("6 pairs", count=6),

@@ -192,7 +192,7 @@ class Shown:
         outside = low > 0 or high < 0
         hides = outside and far >= abs(change)  # half a width would then seem to reach 0
         if self.scale == "ratio" and not hides and far <= _LIKE * near + _ROUNDED:
-            digits = 2 if far < _ROUNDED and change else 1
+            digits = 2 if far < _ROUNDED and 0 < abs(change) < _SMALL else 1
             return f"{abs(change) * 100:.{digits}f} % ± {far * 100:.{digits}f}"
         if outside:
             least, most = sorted((abs(low), abs(high)))
@@ -207,6 +207,7 @@ class Shown:
 
 
 _LIKE = 1.25  # times as far: ends that a half width stands for
+_SMALL = 0.1  # below it a second digit says something
 _ROUNDED = 0.0005  # what ratios are rounded to, half a tenth of a percent
 
 

@@ -71,7 +71,7 @@ def compare(
             _write(html, compared, (before, after), redact)
     _show(compared, html if open_page else None, json=json)
     if exit_code:
-        _end(compared)
+        end(compared)
 
 
 class Sides(typer.core.TyperCommand):
@@ -162,7 +162,7 @@ def ab(
             _write(html, compared, ([], []), own_redaction())
     _show(compared, html if open_page else None, json=json)
     if exit_code or bisect:
-        _end(compared)
+        end(compared)
 
 
 def _measuring(
@@ -220,7 +220,8 @@ def _write(
     console.show_written(file)
 
 
-def _end(compared: "comparison.Comparison") -> None:
+def end(compared: "comparison.Comparison") -> None:
+    """End with the code of the verdict: 1 where it is worse, 4 where it is unclear."""
     if compared.verdict is comparison.Verdict.UNCLEAR:
         raise InconclusiveError(
             f"Unclear: {compared.reason}",

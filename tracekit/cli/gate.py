@@ -118,7 +118,7 @@ def gate(
         if command and report.outcome is nightly.Outcome.REGRESSION:
             warnings.append(nightly.tell(command, report))
         console.show_warnings(list(filter(None, warnings)))
-        _end(report, errors)
+        end(report, errors)
 
 
 def _require_none(**options: object) -> None:
@@ -180,7 +180,7 @@ _NEXT = {
 }
 
 
-def _end(report: "nightly.GateReport", errors: "Sequence[TracekitError]") -> None:
+def end(report: "nightly.GateReport", errors: "Sequence[TracekitError]") -> None:
     """End with the code of the outcome; a report that was not written is no success either."""
     from tracekit.nightly.gate.report import text
 

@@ -1,0 +1,178 @@
+"""Whatever is measured: sentence, exit code, page, JSON, JUnit, SARIF and Markdown say the same."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from lxml import etree
+
+from gate_night import paired
+from page_words import readable
+from tracekit.analysis.result import Better
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import as_json
+from tracekit.base.verdicts import Verdict
+from tracekit.cli import compare as compare_command
+from tracekit.cli import gate as gate_command
+from tracekit.compare.compare import Comparison, overall
+from tracekit.compare.page import heading, render_comparison
+from tracekit.compare.paired import shift
+from tracekit.compare.spread import Limits
+from tracekit.compare.verdicts import Change, judge_interval
+from tracekit.nightly.gate import judge
+from tracekit.nightly.gate.decision import plain_change
+from tracekit.nightly.gate.report import text
+from tracekit.nightly.gate.report.junit import junit
+from tracekit.nightly.gate.report.model import GateReport, of_comparison, of_night
+from tracekit.nightly.gate.report.sarif import sarif
+from tracekit.nightly.history.night import Described, Entry, Night
+from tracekit.nightly.plan.plan import Gated
+
+METRIC = "step_p50"
+CODES = {"regression": 1, "inconclusive": 4, "ok": 0}
+# In whole steps: what a ratio of two values rounds to must not decide.
+around = some.integers(-800, 800).map(lambda number: number / 10_000)
+spreads = some.sampled_from([0.0, 0.002, 0.01, 0.03, 0.2])
+SHAPE = (-1.0, -0.7, -0.4, -0.1, 0.1, 0.4, 0.7, 1.0)
+
+
+def session(middle: float, spread: float) -> list[float]:
+    return [middle + spread * each for each in SHAPE]
+
+
+def said_in(sentence: str, better: Better) -> Verdict:
+    """Return the verdict that a sentence says, by its words alone."""
+    words = sentence.lower()
+    if "changed by" in words:
+        return Verdict.UNCLEAR
+    if "equivalent within" in words:
+        return Verdict.EQUIVALENT
+    more = "slower by" in words or "higher by" in words
+    worse = more is (better is Better.LOWER)
+    if ", beyond your limit of" in words:
+        return Verdict.WORSE if worse else Verdict.BETTER
+    return Verdict.SLIGHTLY_WORSE if worse else Verdict.SLIGHTLY_BETTER
+
+
+def code_of(ending: Any, *arguments: object) -> int:
+    try:
+        ending(*arguments)
+    except typer.Exit as exited:
+        return exited.exit_code
+    except TracekitError as error:
+        return error.exit_code
+    return 0
+
+
+def require_agreement(report: GateReport, verdict: Verdict, better: Better) -> None:
+    """Hold every form of a report with one metric against its verdict."""
+    code = verdict.exit_code
+    assert CODES[report.outcome] == code
+    assert code_of(gate_command.end, report, []) == code
+    document = json.loads(as_json(report))
+    [suite] = document["suites"]
+    [case] = suite["cases"]
+    assert (case["verdict"], CODES[case["outcome"]]) == (verdict, code)
+    assert (CODES[document["outcome"]], CODES[suite["outcome"]]) == (code, code)
+    sentence = case["message"]
+    assert said_in(sentence, better) is verdict
+    root = etree.fromstring(junit(report))
+    tests = root.findall(".//testcase")
+    found = [(each.tag, each.get("message")) for each in tests[0] if each.tag != "system-out"]
+    tags = {1: "failure", 4: "skipped"}
+    told = f"{METRIC}: {sentence}"
+    assert found == ([(tags[code], told)] if code else [])
+    assert (root.get("failures"), root.get("tests")) == ("1" if code == 1 else "0", "1")
+    [run] = json.loads(sarif(report, "0.1.0"))["runs"]
+    results = [result["message"]["text"] for result in run["results"]]
+    notes = run["invocations"][0]["toolExecutionNotifications"]
+    notices = [note["message"]["text"] for note in notes]
+    named = f"{report.suites[0].name}: {told}"
+    assert results == ([named] if code == 1 else [])
+    assert notices == ([named] if code == 4 else [])
+    page = text.markdown(report)
+    assert text.escaped(sentence) in page
+    marks = {0: "✅", 1: "❌", 4: "❔"}
+    assert page.startswith(f"## {marks[code]} ")
+    [row] = text.verdicts(report)
+    assert row[0] == case["outcome"]
+    assert row[2] == sentence
+
+
+@given(around, spreads, around, spreads, some.booleans(), some.sampled_from([0.01, 0.03]))
+@settings(max_examples=80)
+def test_a_night_agrees_with_itself(
+    first: float, spread: float, second: float, other: float, again: bool, limit: float
+) -> None:
+    for unit, better in (("ns", Better.LOWER), ("tokens/s", Better.HIGHER)):
+        sessions = [session(first, spread), *([session(second, other)] if again else [])]
+        judged = judge.judge(
+            Gated(METRIC, limit), paired(*sessions), unit=unit, better=better.value
+        )
+        entry = Entry("decode", "w1", Described("paged"), None, tuple(paired(*sessions)), (judged,))
+        outcome, reason = judge.outcome_of(entry)
+        entry = Entry(
+            *("decode", "w1", Described("paged"), None, entry.pairs, (judged,), ()),
+            outcome,
+            reason,
+        )
+        whole, why = judge.night_outcome([entry], partial=False)
+        night = Night("n1", "plan", "mini", "2026-11-01T02:30:00+00:00", entries=(entry,))
+        night = Night(
+            *("n1", "plan", "mini", "2026-11-01T02:30:00+00:00"),
+            entries=(entry,),
+            outcome=whole,
+            reason=why,
+        )
+        verdict = Verdict(judged.verdict)
+        require_agreement(of_night(night), verdict, better)
+        assert said_in(reason, better) is verdict
+
+
+@given(around, spreads, around, spreads, some.booleans(), some.sampled_from([0.01, 0.03]))
+@settings(max_examples=60)
+def test_a_comparison_agrees_with_itself_and_with_a_night_of_the_same_pairs(
+    first: float, spread: float, second: float, other: float, again: bool, limit: float
+) -> None:
+    for unit, better in (("ns", Better.LOWER), ("tokens/s", Better.HIGHER)):
+        sessions = [session(first, spread), *([session(second, other)] if again else [])]
+        compared = comparison(sessions, unit, better, Limits(threshold=limit))
+        verdict = compared.verdict
+        require_agreement(of_comparison(compared), verdict, better)
+        assert said_in(heading(compared).partition(": ")[2], better) is verdict
+        assert heading(compared).lower().startswith(verdict.words)
+        assert code_of(compare_command.end, compared) == verdict.exit_code
+        document = json.loads(as_json(compared))
+        assert document["verdict"] == document["changes"][0]["verdict"] == verdict
+        page = readable(render_comparison(compared, [], [], redact=str))
+        assert f"{verdict.words} {compared.reason}".lower() in page.lower()
+        night = judge.judge(Gated(METRIC, limit), paired(*sessions), unit=unit, better=better.value)
+        assert night.verdict == verdict
+
+
+def comparison(
+    sessions: Sequence[Sequence[float]], unit: str, better: Better, limits: Limits
+) -> Comparison:
+    """Judge pairs as `ab` does."""
+    changes = [change for each in sessions for change in each]
+    found = shift(changes)
+    assert found is not None
+    bare = Change(METRIC, unit, better, 100.0, 100.0, deciding=True)
+    verdict, reason = judge_interval(found, bare, limits, sessions)
+    middle, low, high = (
+        plain_change(end, "ratio") for end in (found.middle, found.low, found.high)
+    )
+    assert math.isfinite(middle)
+    change = Change(
+        *(METRIC, unit, better, 100.0, 100.0, verdict, middle, low, high),
+        deciding=True,
+        paired=True,
+        reason=reason,
+    )
+    whole, why = overall([change], (), limits)
+    empty: tuple[Any, ...] = ((), (), (), ())
+    return Comparison(("a",), ("b",), whole, why, (change,), *empty, limits=limits)
