@@ -1,6 +1,8 @@
 from .analyze import analyze as analyze
 from .analyze import used_tables as used_tables
 from .counters import Kind as Kind
+from .crowd import crowd_of as crowd_of
+from .crowd import explain_crowd as explain_crowd
 from .given import DERIVED as DERIVED
 from .given import Given as Given
 from .given import recorded_tables as recorded_tables

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
+from tracekit.analysis.crowd import crowd_of, explain_crowd
 from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Metric, Unavailable, inject
 from tracekit.analysis.metrics import METRICS
@@ -80,6 +81,8 @@ def analyze(
     tokens = None
     with suppress(Unavailable):
         tokens = int(inject(steady_tokens, known))
+    if crowd := explain_crowd(crowd_of(tables, provenance)):
+        provenance = replace(provenance, warnings=(*provenance.warnings, crowd))
     return Result(
         provenance,
         metrics=tuple(measure(metric, known) for metric in METRICS.values()),

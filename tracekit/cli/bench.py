@@ -27,6 +27,9 @@ def bench(
     suite: Annotated[str, option("NAME", "attention, cache, norm or all.")] = "all",
     subject: options.Subjects = None,
     against: Annotated[str | None, option("NAME", "Compare with this one, such as sdpa.")] = None,
+    threshold: Annotated[
+        float, option("SHARE", "Least change that matters, with --against.", min=0, max=10)
+    ] = 0.03,
     tune: Annotated[
         bool, flag("--tune", "Sweep launches of the paged kernel for this shape.")
     ] = False,
@@ -75,7 +78,8 @@ def bench(
     Subjects of one family do the same work on the same inputs, interleaved, so that drift affects
     all alike. micro is the time of a call in a chain, macro that of a step, which gives tokens/s.
     Times are by the host's clock; on a Mac with PyObjC, tracekit's own kernels have GPU time as
-    well.
+    well. Times during which other processes filled the cores are marked: they do not count. With
+    --against, each subject has the verdict that `compare` would give.
 
     Exit code 0: all were measured; 3: a subject failed, the others were measured; 130: stopped,
     what was measured is written.
@@ -102,7 +106,12 @@ def bench(
             _tune(shape, lab.Effort(warmup, repetitions, budget or 2.0), output, json=json)
             return
         effort = lab.Effort(warmup, repetitions, budget or 4.0)
-        _bench(shape, lab.Settings(suite, tuple(subject or ()), against, effort), output, json=json)
+        _bench(
+            shape,
+            lab.Settings(suite, tuple(subject or ()), against, effort, threshold),
+            output,
+            json=json,
+        )
 
 
 def _bench(

@@ -7,9 +7,8 @@ from enum import StrEnum
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
-from tracekit.analysis import Finding, Severity, Status, grouped, steady_window
+from tracekit.analysis import Finding, Severity, Status, crowd_of, grouped
 from tracekit.base import TracekitError
 from tracekit.compare.samples import Sample
 from tracekit.tables import families
@@ -187,8 +186,6 @@ _OUTSIDE = (
     *("capture-empty", "capture-truncated", "trace-overhead"),
 )
 CROWDED = "machine-crowded"
-_FULL = 0.9
-_NOTABLE = 0.2
 
 
 @dataclass(frozen=True)
@@ -234,21 +231,9 @@ def _held(samples: Sequence[Sample]) -> dict[str, str]:
 
 def _crowded(sample: Sample) -> Iterator[tuple[str, str]]:
     """Yield that other processes left the target no room, where samples of the host show it."""
-    cores = sample.result.provenance.machine.get("cores")
-    try:
-        samples = (sample.tables or {})["process_samples"]
-        phases = (sample.tables or {}).get("phases")
-    except (KeyError, TracekitError):
-        return
-    window = steady_window(phases, samples.assign(start=samples["time"], duration=0))
-    if window is None or not isinstance(cores, int):
-        return
-    inside = samples[samples["time"].between(window.start, window.end)]
-    used, own = inside["machine"].median(), inside["cpu"].median()
-    if pd.isna(used) or pd.isna(own):
-        return  # no sample fell into the window, or the system gave none
-    if used >= _FULL * cores and used - own >= _NOTABLE:
-        yield CROWDED, f"other processes used {used - own:.1f} of {cores} cores in {sample.name}"
+    crowd = crowd_of(sample.tables or {}, sample.result.provenance)
+    if crowd is not None and crowd.spoils:
+        yield CROWDED, f"{crowd.words} in {sample.name}"
 
 
 _RANKS = {severity: rank for rank, severity in enumerate(Severity)}

@@ -11,6 +11,8 @@ from .chips import known_chips as known_chips
 from .chips import spelled as spelled
 from .chips import this_chip as this_chip
 from .commit import git_commit as git_commit
+from .crowd import Crowd as Crowd
+from .crowd import crowd_between as crowd_between
 from .environment import environment as environment
 from .environment import machine_name as machine_name
 from .environment import own_name as own_name
@@ -27,7 +29,9 @@ from .roofline import reached as reached
 from .roofline import ridge_of as ridge_of
 from .sampler import Beside as Beside
 from .sampler import following as following
+from .sources import Spent as Spent
 from .sources import Taken as Taken
+from .sources import spent as spent
 from .state import JUDGED as JUDGED
 from .state import THERMAL_PRESSURES as THERMAL_PRESSURES
 from .state import State as State

@@ -250,10 +250,13 @@ def load(earlier: Spent, later: Spent) -> State:
     busy, idle = later.busy - earlier.busy, later.idle - earlier.idle
     if busy + idle <= 0:
         return absent("the system's count of CPU time stands still.", "load")
-    return State(readings={"load": min(1.0, max(0.0, busy - _own(earlier, later)) / (busy + idle))})
+    return State(
+        readings={"load": min(1.0, max(0.0, busy - worked_by(earlier, later)) / (busy + idle))}
+    )
 
 
-def _own(earlier: Spent, later: Spent) -> float:
+def worked_by(earlier: Spent, later: Spent) -> float:
+    """Return what our processes worked between two counts, in seconds."""
     living = sum(worked - earlier.ours.get(pid, 0.0) for pid, worked in later.ours.items())
     gone = sum(worked for pid, worked in earlier.ours.items() if pid not in later.ours)
     return max(0.0, living) + max(0.0, later.ended - earlier.ended - gone)

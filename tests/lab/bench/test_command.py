@@ -14,6 +14,7 @@ from tracekit.cli import bench
 from tracekit.lab.bench.document import Bench
 from tracekit.lab.bench.inputs import Shape, Subject
 from tracekit.lab.bench.measure import SUBJECTS, Settings, run_bench
+from tracekit.machine.sources import Spent
 
 Run = Callable[..., Any]
 MS = 1_000_000
@@ -49,8 +50,12 @@ def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
     assert f"written: {tmp_path / 'results.json'}" in ran.err
 
 
+def still() -> Spent:
+    return Spent(0.0, 0.0, 0.0)
+
+
 def measured(hand: Hand, *subjects: Subject) -> Bench:
-    return run_bench(Shape(), Settings(), subjects=subjects, clock=hand.read)
+    return run_bench(Shape(), Settings(), subjects=subjects, clock=hand.read, count=still)
 
 
 def test_a_failing_subject_is_shown_and_ends_in_three(capsys: pytest.CaptureFixture[str]) -> None:

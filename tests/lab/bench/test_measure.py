@@ -13,6 +13,7 @@ import pytest
 from bench_subjects import Hand
 from tracekit.base import as_json
 from tracekit.base.errors import InputError
+from tracekit.base.verdicts import Verdict
 from tracekit.lab.bench.document import (
     Bench,
     Comparison,
@@ -29,17 +30,22 @@ from tracekit.lab.bench.inputs import Shape, Subject, Unavailable
 from tracekit.lab.bench.measure import Effort, Settings, run_bench
 from tracekit.lab.bench.tune import Candidate, candidates, ranked, tune
 from tracekit.lab.metal_queue import Dispatch
+from tracekit.machine.sources import Spent
 
 SHAPE = Shape(batch=4, q_heads=8, kv_heads=2, head_dim=64, block_size=16, active_blocks=1)
 EFFORT = Effort(warmup=2, repetitions=8, budget=1000)
 MS = 1_000_000
 
 
+def still() -> Spent:
+    return Spent(0.0, 0.0, 0.0)
+
+
 def bench(
     hand: Hand, *subjects: Subject, against: str | None = None, effort: Effort = EFFORT
 ) -> Bench:
     settings = Settings(against=against, effort=effort)
-    return run_bench(SHAPE, settings, subjects=subjects, clock=hand.read)
+    return run_bench(SHAPE, settings, subjects=subjects, clock=hand.read, count=still)
 
 
 def test_ten_samples_in_numbers() -> None:
@@ -108,7 +114,8 @@ def test_ratios_are_of_those_of_one_family_only() -> None:
     )
     fused, naive, norm = done.rows
     assert fused.speed_up == Comparison("naive", 4.0, 4.0, 4.0, 8)
-    assert naive.against == Comparison("fused", 0.25, 0.25, 0.25, 8)
+    judged = Comparison("fused", 0.25, 0.25, 0.25, 8, verdict=Verdict.WORSE, threshold=0.03)
+    assert naive.against == judged
     assert (naive.speed_up, norm.speed_up) == (None, None)
     assert (fused.against, norm.against) == (None, None)
     still = bench(hand, hand.subject("A", 0), hand.subject("B", 0), against="B")
@@ -238,7 +245,7 @@ def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time() -> None:
             raise KeyboardInterrupt
         return number * 20 * MS
 
-    done = tune(SHAPE, Effort(1, 6, 1000), asked=[Candidate(16)], clock=clock)
+    done = tune(SHAPE, Effort(1, 6, 1000), asked=[Candidate(16)], clock=clock, count=still)
     assert done.interrupted
     (row,) = (found.row for found in done.ranked)
     # no time of a GPU was asked for: that would say why there is none

@@ -13,10 +13,13 @@ import numpy as np
 
 from tracekit.base import (
     InputError,
+    Shown,
     UsageError,
+    Verdict,
     least_pairs,
     read_input,
     require_writable,
+    sentence_of,
     write_whole,
 )
 from tracekit.base import save as save_json
@@ -131,7 +134,11 @@ class Timing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How many times quicker a subject is than another; None with the reason if not known."""
+    """How many times quicker a subject is than another; None with the reason if not known.
+
+    `verdict` is that on the time of a call against the `threshold`, by the rule of all comparisons;
+    None where none was asked for. `doubt` says why it is unclear.
+    """
 
     other: str
     median: float | None = None
@@ -139,6 +146,18 @@ class Comparison:
     high: float | None = None
     pairs: int = 0
     reason: str = ""
+    verdict: Verdict | None = None
+    doubt: str = ""
+    threshold: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The verdict with its interval: "faster by 52.4 % ± 1.2, beyond your limit of 3 %"."""
+        if self.verdict is None or self.median is None or self.threshold is None:
+            return ""
+        low, high = (None if end is None else 1 / end - 1 for end in (self.high, self.low))
+        found = (1 / self.median - 1, low, high)
+        return sentence_of(self.verdict, Shown("ratio", "ns"), found, self.threshold, self.doubt)
 
 
 @dataclass(frozen=True)
@@ -150,7 +169,8 @@ class Row:
     keys and values are in one piece. `micro` has times of a call, `macro` of a step, `dispatches`
     GPU times for each kernel of a call, and `no_gpu` says why there are none. `residence` is
     "cache" if the inputs fit the last cache. `speed_up` is against the family's naive subject,
-    `against` against the one that was asked for.
+    `against` against the one that was asked for. Where it was `disturbed`, its times do not count:
+    it says what other processes took.
     """
 
     name: str
@@ -179,6 +199,7 @@ class Row:
     residence: Literal["memory", "cache", "unknown"] = "unknown"
     speed_up: Comparison | None = None
     against: Comparison | None = None
+    disturbed: str = ""
 
     @property
     def gpu_ns(self) -> float | None:
@@ -278,6 +299,8 @@ def columns(row: Row, shape: Shape) -> dict[str, Any]:
         "execution_width": limits and limits.execution_width,
         "most_threads": limits and limits.most_threads,
         "threadgroup_memory": limits and limits.threadgroup_memory,
+        "verdict": against and against.verdict and str(against.verdict),
+        "disturbed": row.disturbed,
         "reason": row.reason or row.no_gpu,
     }
 

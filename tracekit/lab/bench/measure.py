@@ -1,5 +1,6 @@
 """A bench from beginning to end: subjects prepared, measured in turns, compared, described."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -10,7 +11,18 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from tracekit.base import ToolError, UsageError, paired_ratio, require
+from tracekit.base import (
+    Interval,
+    Shown,
+    ToolError,
+    UsageError,
+    Verdict,
+    least_pairs,
+    paired_ratio,
+    require,
+    verdict_of,
+)
+from tracekit.lab.bench.company import Company, Count, count_now
 from tracekit.lab.bench.document import (
     GPU,
     HOST,
@@ -98,10 +110,12 @@ def measure_in_turns(
     clock: Clock,
     progress: Progress,
     title: str = "",
+    count: Count = count_now,
 ) -> tuple[dict[str, Row], bool]:
     """Prepare subjects, measure them in turns, and time their kernels on the GPU.
 
-    Return rows by the names of subjects, and whether somebody stopped it.
+    Return rows by the names of subjects, and whether somebody stopped it. `count` tells what CPU
+    time all processes have used, for rows to say whether others left enough of it.
     """
     rows: dict[str, Row] = {}
     runners: list[Runner] = []
@@ -116,10 +130,12 @@ def measure_in_turns(
                 rows[subject.name] = Row(subject.name, subject.family, "unavailable", str(why))
             except Exception as error:  # noqa: BLE001  one that fails must not end the others
                 rows[subject.name] = Row(subject.name, subject.family, "failed", describe(error))
-        _sample_all(runners, effort, clock, lambda text: progress(f"{title}{text}"))
+        company = Company(count)
+        _sample_all(runners, effort, clock, company, lambda text: progress(f"{title}{text}"))
+        disturbed = company.describe()
         for runner in runners:
             progress(f"finish {runner.subject.name}")
-            rows[runner.subject.name] = finished(runner)
+            rows[runner.subject.name] = replace(finished(runner), disturbed=disturbed)
     except KeyboardInterrupt:
         left = (pending for pending in runners if pending.subject.name not in rows)
         stopped = {
@@ -132,13 +148,18 @@ def measure_in_turns(
 
 
 def _sample_all(
-    runners: Sequence[Runner], effort: Effort, clock: Clock, progress: Progress
+    runners: Sequence[Runner],
+    effort: Effort,
+    clock: Clock,
+    company: Company,
+    progress: Progress,
 ) -> None:
     """Warm all up, then sample them in turns; what fails is left out from then on."""
     for runner in runners:
         with _guarded(runner):
             _warm(runner, effort, clock)
     there = [peer for peer in runners if not peer.failure]
+    company.forget()  # what warming up found is not of the samples
     rounds = rounds_of(effort.budget * _SECOND, [peer.cost for peer in there], effort.repetitions)
     for number in range(rounds):
         progress(f"round {number + 1} of {rounds}")
@@ -149,6 +170,7 @@ def _sample_all(
                     micro, macro = runner.chained(clock), runner.step(clock)
                     runner.micro.append(micro)
                     runner.macro.append(macro)
+        company.look()
 
 
 def _warm(runner: Runner, effort: Effort, clock: Clock) -> None:
@@ -176,15 +198,20 @@ def describe(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"
 
 
-def compared(rows: Sequence[Row], subjects: Sequence[Subject], against: str | None) -> list[Row]:
-    """Fill in each row's speed-up against its family's naive subject, and against `against`."""
+def compared(
+    rows: Sequence[Row], subjects: Sequence[Subject], against: str | None, threshold: float
+) -> list[Row]:
+    """Fill in each row's speed-up against its family's naive subject, and against `against`.
+
+    The latter has a verdict, by a threshold: the least change of the time that matters.
+    """
     by_name = {row.name: row for row in rows}
     naive = {subject.family: subject.name for subject in subjects if subject.naive}
     return [
         replace(
             row,
             speed_up=_comparison(row, naive.get(row.family), by_name),
-            against=_comparison(row, against, by_name),
+            against=_judged(_comparison(row, against, by_name), row, threshold),
         )
         for row in rows
     ]
@@ -199,6 +226,23 @@ def _comparison(row: Row, other: str | None, rows: Mapping[str, Row]) -> Compari
     if base is None or base.micro is None:
         return Comparison(other, reason=f"{other} was not measured")
     return quicker(row.micro.samples, base.micro.samples, other)
+
+
+def _judged(found: Comparison | None, row: Row, threshold: float) -> Comparison | None:
+    """Return a comparison with its verdict: the rule of all comparisons, on the time of a call."""
+    if found is None or found.median is None:
+        return found
+    if found.low is None or found.high is None:
+        few = f"{found.pairs} pairs count, and an interval takes {least_pairs()}"
+        return replace(found, verdict=Verdict.UNCLEAR, doubt=few, threshold=threshold)
+    if row.disturbed:
+        doubt = f"{row.disturbed} meanwhile"
+        return replace(found, verdict=Verdict.UNCLEAR, doubt=doubt, threshold=threshold)
+    ends = (math.log(found.median), math.log(found.low), math.log(found.high))
+    verdict, doubt = verdict_of(Interval(*ends).turned(-1), math.log1p(threshold))
+    limit = Shown("ratio", "ns").limit(threshold)
+    why = doubt.format(limit=limit) if doubt else ""
+    return replace(found, verdict=verdict, doubt=why, threshold=threshold)
 
 
 def quicker(ours: Sequence[float], theirs: Sequence[float], other: str) -> Comparison:
@@ -262,13 +306,15 @@ def chosen(suite: str, names: Sequence[str] = ()) -> tuple[Subject, ...]:
 class Settings:
     """What to measure, and how much.
 
-    No `subjects` are all of the suite; all of a family are compared with `against`.
+    No `subjects` are all of the suite; all of a family are compared with `against`, and judged by
+    `threshold`: the least change of a call's time that matters, as a ratio.
     """
 
     suite: str = "all"
     subjects: tuple[str, ...] = ()
     against: str | None = None
     effort: Effort = field(default_factory=Effort)
+    threshold: float = 0.03
 
 
 def run_bench(
@@ -278,6 +324,7 @@ def run_bench(
     subjects: Sequence[Subject] | None = None,
     clock: Clock = time.perf_counter_ns,
     progress: Progress = quiet,
+    count: Count = count_now,
 ) -> Bench:
     """Measure subjects on a shape, by default those of the settings' suite.
 
@@ -295,7 +342,12 @@ def run_bench(
     for family in dict.fromkeys(subject.family for subject in asked):
         pairs = [(subject, inputs) for subject in asked if subject.family == family]
         found, stopped = measure_in_turns(
-            pairs, settings.effort, clock=clock, progress=progress, title=f"{family} · "
+            pairs,
+            settings.effort,
+            clock=clock,
+            progress=progress,
+            title=f"{family} · ",
+            count=count,
         )
         rows |= found
         if stopped:
@@ -307,7 +359,7 @@ def run_bench(
         environment=_environment(inputs, compared_rows),
         shape=shape,
         settings=plain | effort,
-        rows=compared(compared_rows, asked, settings.against),
+        rows=compared(compared_rows, asked, settings.against, settings.threshold),
         started=started,
         interrupted=stopped,
     )

@@ -10,6 +10,7 @@ from typing import Any
 import mlx.core as mx
 import msgspec
 
+from tracekit.lab.bench.company import Count, count_now
 from tracekit.lab.bench.document import VERSION, Comparison, Row
 from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
 from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns, quicker
@@ -93,6 +94,7 @@ def tune(
     asked: Sequence[Candidate] | None = None,
     clock: Clock = time.perf_counter_ns,
     progress: Progress = quiet,
+    count: Count = count_now,
 ) -> Tuning:
     """Measure every launch of the paged kernel on one shape, and rank them."""
     device = backend()
@@ -107,7 +109,7 @@ def tune(
         for name, launch in by_name.items()
     ]
     pairs = [(subject, pools[by_name[subject.name].block_size]) for subject in subjects]
-    rows, stopped = measure_in_turns(pairs, effort, clock=clock, progress=progress)
+    rows, stopped = measure_in_turns(pairs, effort, clock=clock, progress=progress, count=count)
     return Tuning(
         shape=shape,
         ranked=ranked([rows[name] for name in by_name if name in rows], by_name),

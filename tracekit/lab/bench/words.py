@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tracekit.base import duration, quantity, size
+from tracekit.base import Verdict, duration, quantity, size
 from tracekit.lab.bench.document import INTERRUPTED, LEAST_ROUNDS, Bench, Comparison, Row
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import Tuning
 
+MARK = "(!)"
+"""Behind times that do not count."""
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
@@ -21,7 +23,8 @@ def families(bench: Bench) -> Iterator[tuple[str, Table]]:
 
 
 def remarks(bench: Bench) -> Iterator[str]:
-    """Yield what to know of the numbers: clocks, caches, what is not there."""
+    """Yield what to know of the numbers: verdicts, clocks, caches, what is not there."""
+    yield from verdicts(bench.rows)
     yield f"{_clocks(bench)} Medians and MAD; percentiles linear between ranks."
     for row in bench.rows:
         for dispatch in row.dispatches:
@@ -59,14 +62,35 @@ def remarks(bench: Bench) -> Iterator[str]:
         yield f"{_names(few)}: {LEAST_ROUNDS} samples or fewer; a larger --budget takes more."
 
 
+def verdicts(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the verdict on each subject that was compared with one that was asked for."""
+    for row in rows:
+        if row.against is not None and row.against.verdict is not None:
+            verb = "has" if row.against.verdict is Verdict.UNCLEAR else "is"
+            yield f"{row.name} against {row.against.other} {verb} {row.against.sentence}."
+
+
 def warnings(bench: Bench) -> Iterator[str]:
-    """Yield a sentence for each subject that failed or was cut short."""
+    """Yield what makes numbers not count, and each subject that failed or was cut short."""
+    yield from disturbances(bench.rows)
     for row in bench.rows:
         if row.state in {"failed", "partial"} and row.reason != INTERRUPTED:
             yield _missing(row)
     for row in bench.rows:
         if row.against is not None and row.against.reason:
             yield f"{row.name} has no ratio: {row.against.reason}."
+
+
+def disturbances(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield of which families the times do not count, for others used the cores meanwhile."""
+    for family in dict.fromkeys(row.family for row in rows):
+        own = [row for row in rows if row.family == family and row.micro and row.disturbed]
+        if own:
+            words = own[0].disturbed
+            yield (
+                f"{family}: {words} while it was measured. Times marked with {MARK} do not count: "
+                "measure again on an idle machine."
+            )
 
 
 def ranking(tuning: Tuning) -> tuple[str, Table]:
@@ -77,7 +101,8 @@ def ranking(tuning: Tuning) -> tuple[str, Table]:
     for ranked in tuning.ranked:
         said = ranked.row.micro
         assert said is not None
-        times = (duration(said.summary.median), duration(said.summary.mad))
+        mark = f" {MARK}" if ranked.row.disturbed else ""
+        times = tuple(f"{duration(at)}{mark}" for at in (said.summary.median, said.summary.mad))
         on_gpu = (duration(ranked.row.gpu_ns),) if gpu else ()
         verdict = "fastest" if ranked.behind is None else times_words(ranked.behind)
         tie = " (a tie)" if ranked.tied else ""
@@ -87,6 +112,7 @@ def ranking(tuning: Tuning) -> tuple[str, Table]:
 
 def tuning_remarks(tuning: Tuning) -> Iterator[str]:
     """Yield what a sweep cannot say, what failed, and what the kernel chooses itself."""
+    yield from disturbances([ranked.row for ranked in tuning.ranked])
     yield "Ratios are of neighbours in a round, with their interval of 95 % confidence."
     if tuning.without_meaning:
         yield f"Not swept: {tuning.without_meaning}."
@@ -125,16 +151,21 @@ def _cells(row: Row, gpu: bool, naive: bool, other: bool) -> tuple[str, ...]:
     assert row.micro is not None
     said = row.micro.summary
     name = row.name if row.kernel in {"", "mlx"} else f"{row.name} ({row.kernel})"
+    mark = f" {MARK}" if row.disturbed else ""
     return (
         name,
-        *(duration(value) for value in (said.median, said.mad, said.p95)),
+        *(f"{duration(value)}{mark}" for value in (said.median, said.mad, said.p95)),
         *([duration(row.gpu_ns)] if gpu else []),
-        quantity(row.tokens_per_s, ""),
-        quantity(row.gb_per_s, ""),
+        _marked(quantity(row.tokens_per_s, ""), mark),
+        _marked(quantity(row.gb_per_s, ""), mark),
         f"{row.error:.1e}" if row.error is not None else "",
         *([times_words(row.speed_up)] if naive else []),
         *([times_words(row.against)] if other else []),
     )
+
+
+def _marked(words: str, mark: str) -> str:
+    return f"{words}{mark}" if words else words
 
 
 _SIZES: Mapping[str, tuple[str, ...]] = {

@@ -119,6 +119,7 @@ def verdict(result: Result, tables: Tables) -> Context:
             ("checks", states[analysis.Status.ABSTAINED], "could not be checked"),
             ("checks", states[analysis.Status.FAILED], "failed to run"),
         ],
+        "crowd": analysis.explain_crowd(analysis.crowd_of(tables, result.provenance)),
         "broken": list(result.provenance.unfinished.items()),
     }
 

@@ -1,0 +1,36 @@
+"""Who else used the cores while a recording's steady window ran, as the host recorder saw it."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import steady_window
+from tracekit.base import Provenance, TracekitError
+from tracekit.machine import Crowd
+
+
+def crowd_of(tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> Crowd | None:
+    """Return who used the cores, by the median sample; None where no sample shows it."""
+    cores = provenance.machine.get("cores")
+    try:
+        samples = tables["process_samples"]
+        phases = tables.get("phases")
+    except (KeyError, Unavailable, TracekitError):
+        return None
+    window = steady_window(phases, samples.assign(start=samples["time"], duration=0))
+    if window is None or not isinstance(cores, int) or "machine" not in samples:
+        return None
+    inside = samples[samples["time"].between(window.start, window.end)]
+    used, own = inside["machine"].median(), inside["cpu"].median()
+    if pd.isna(used) or pd.isna(own):
+        return None  # no sample fell into the window, or the system gave none
+    return Crowd(max(0.0, float(used - own)), float(used), cores)
+
+
+def explain_crowd(crowd: Crowd | None) -> str:
+    """Say that others took cores while times were measured; empty where they did not."""
+    if crowd is None or not crowd.spoils:
+        return ""
+    words = f"{crowd.words[0].upper()}{crowd.words[1:]}"
+    return f"{words} in the steady window, so its times are not those of an idle machine."
