@@ -19,7 +19,8 @@ def bench_sample(bench: "Bench", name: str) -> Sample:
 
     The result is named after the subject for a call by the host's clock, with `_step` behind it for
     a whole step, and with `_gpu` behind it for a call by the GPU's clock. A subject without times
-    has the reason in their place.
+    has the reason in their place. Times of which one was measured beside busy processes decide
+    nothing.
     """
     shape = {name: value for name, value in asdict(bench.shape).items() if value is not None}
     variables = bench.environment.get("variables", {})
@@ -34,7 +35,9 @@ def bench_sample(bench: "Bench", name: str) -> Sample:
         machine=dict(bench.environment.get("machine", {})),
     )
     times = tuple(time for row in bench.rows for time in _times(row))
-    return Sample(name, Result(provenance, results=times), absence=_NO_TABLES)
+    disturbed = next((row.disturbed for row in bench.rows if row.disturbed), "")
+    result = Result(provenance, results=times)
+    return Sample(name, result, absence=_NO_TABLES, disturbed=disturbed)
 
 
 def _times(row: "Row") -> Iterator[Measurement]:

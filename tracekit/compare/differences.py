@@ -230,7 +230,10 @@ def _held(samples: Sequence[Sample]) -> dict[str, str]:
 
 
 def _crowded(sample: Sample) -> Iterator[tuple[str, str]]:
-    """Yield that other processes left the target no room, where samples of the host show it."""
+    """Yield that other processes left the target no room, where something shows it."""
+    if sample.disturbed:
+        yield CROWDED, f"{sample.disturbed} in {sample.name}"
+        return
     crowd = crowd_of(sample.tables or {}, sample.result.provenance)
     if crowd is not None and crowd.spoils:
         yield CROWDED, f"{crowd.words} in {sample.name}"

@@ -24,13 +24,15 @@ from tracekit.workload import OWN_REFERENCE, REFERENCE
 class Sample:
     """A run's result and its normalized tables, by the name of its folder.
 
-    `tables` are None where only the result is left; `absence` says why.
+    `tables` are None where only the result is left; `absence` says why. `disturbed` says what other
+    processes used meanwhile, where it was seen without tables and times do not count.
     """
 
     name: str
     result: analysis.Result
     tables: Mapping[str, pd.DataFrame] | None = None
     absence: str = ""
+    disturbed: str = ""
 
     @property
     def started(self) -> datetime | None:
