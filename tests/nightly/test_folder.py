@@ -84,10 +84,11 @@ def test_every_pair_is_on_the_disk_as_soon_as_it_is_added(
 def test_the_notes_say_why_what_was_checked_and_what_tracing_cost() -> None:
     assert list(run.notes(NIGHT)) == [
         "decode: The quick grid agrees.",
+        "decode: the machine meanwhile: Other processes had 10.0 % to 20.0 % of the cores' time.",
         "decode: Tracing costs 2.0 % ± 1.0 % of a step's time.",
     ]
     entry = replace(NIGHT.entries[0], overhead=Overhead(reason="nothing was traced"))
-    (_, cost) = run.notes(replace(NIGHT, entries=(entry,)))
+    (*_, cost) = run.notes(replace(NIGHT, entries=(entry,)))
     assert cost == "decode: What tracing costs is not known, because nothing was traced."
 
 

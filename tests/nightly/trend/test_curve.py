@@ -202,8 +202,8 @@ def test_no_label_is_cut() -> None:
             place, room = left + float(text.get("x", "")), 6 * len(text.text or "")
             kind = text.get("class", "")
             begin = place - (room if "end" in kind else room / 2 if "mid" in kind else 0)
-            assert begin >= 0, text.text
-            assert begin + room <= width, text.text
+            assert begin >= 0, (group, text.text)
+            assert begin + room <= width, (group, text.text)
 
 
 _DAYS = NightAxis(tuple(f"1970-01-{day:02}T00:00:00+00:00" for day in range(1, 12)))

@@ -207,7 +207,7 @@ def test_the_page_begins_with_the_worst_in_few_words() -> None:
         found = pages.headline_of(courses, NOW)
         assert [found.tone, found.sign, found.words] == headline, outcomes
         words = [word for word in f"{found.sign} {found.words}".split() if word.isascii()]
-        assert len(words) <= 12
+        assert len(words) <= 12, (outcomes, headline)
 
 
 def test_the_command_that_finds_a_commit_stands_in_a_line_of_its_own() -> None:
