@@ -196,3 +196,15 @@ def test_a_document_on_a_terminal_has_the_same_values(folder: Path) -> None:
     result, _ = json.JSONDecoder().raw_decode(document[document.index("{") :])
     assert result == json.loads((folder / "run" / "result.json").read_text())
     assert not HARM.search(document.replace("\n", ""))
+
+
+def test_what_a_run_was_made_for_is_said_before_what_was_found(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    names = {"step_time_paged": 5e6, "step_time_sdpa": 2e6, "speedup": 0.4}
+    results = tuple(Measurement(name, value, "ns", Better.LOWER) for name, value in names.items())
+    idle = Finding("bubbles", Severity.WARNING, "The GPU was idle.", "Submit ahead.")
+    show(Result(Provenance(), results=results, findings=(idle,)), Recording(tmp_path))
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    assert first.startswith("sdpa is 2.50 times as fast as paged")
+    assert second == "The GPU was idle."

@@ -43,6 +43,7 @@ from .profile import Block as Block
 from .profile import flame as flame
 from .profile import functions as functions
 from .profile import sampled_weight as sampled_weight
+from .purpose import answer_of as answer_of
 from .replay import encoders as encoders
 from .replay import is_timed as is_timed
 from .replay import weighted as weighted

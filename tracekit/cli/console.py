@@ -114,8 +114,12 @@ def show(result: "analysis.Result", recording: Recording, *, json: bool = False)
     if json:
         show_json(result)
         return
+    answer = analysis.answer_of(result)
+    if answer:
+        show_text((answer, "bold"))
     if result.findings:
         show_text((analysis.headline(result.findings[0]), "bold"))
+    if answer or result.findings:
         screen().print()
     known = analysis.numbers(result)
     width = max(map(len, known), default=0)

@@ -112,6 +112,7 @@ def verdict(result: Result, tables: Tables) -> Context:
     found = len(result.findings)
     return {
         "verdict": _of_samples(result, tables) or verdict_of(result),
+        "answer": analysis.answer_of(result),
         "numbers": headlines(result, tables),
         "tally": [
             ("findings", found, "finding" if found == 1 else "findings"),
