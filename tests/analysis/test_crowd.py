@@ -33,5 +33,5 @@ def test_others_are_named_where_they_left_no_room(
 
 def test_without_samples_or_cores_nothing_is_said() -> None:
     for tables, made in (({}, MADE), (samples(2.0, 0.5), Provenance())):
-        assert crowd_of(tables, made) is None
-        assert explain_crowd(None) == ""
+        assert crowd_of(tables, made) is None, (tables, made)
+    assert explain_crowd(None) == ""

@@ -261,8 +261,9 @@ def test_a_change_is_judged_by_its_interval() -> None:
             change = Change("m", unit, better, 1.0, 1.0, relative=unit == "ns")
             found = Interval(turn * centre, *sorted((turn * low, turn * high)))
             verdict, reason = judge_interval(found, change, Limits(threshold=0.03))
-            assert verdict == wanted, (unit, centre, expected, turn, better)
-            assert bool(reason) is (verdict == unclear), (unit, centre, reason)
+            row = (unit, centre, low, high, expected, turn, better, wanted)
+            assert verdict == wanted, row
+            assert bool(reason) is (verdict == unclear), row
 
 
 def test_a_second_session_confirms_a_change_or_not() -> None:

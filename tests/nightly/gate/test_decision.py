@@ -88,8 +88,8 @@ def test_too_few_pairs_decide_nothing() -> None:
 def test_a_policy_says_what_it_takes() -> None:
     for policy, verdict in ((POLICY, UNCLEAR), (Policy(agreement=0.1), WORSE)):
         ruling = found(at(0.06) * 2, at(0.01), policy=policy)
-        assert ruling is not None
-        assert ruling.verdict is verdict
+        assert ruling is not None, verdict
+        assert ruling.verdict is verdict, verdict
     ruling = found(RESTLESS, RESTLESS, policy=Policy(certainty=0.9999))
     assert ruling == Ruling(UNCLEAR, Doubt.CHANCE, reproduced=False)
 
@@ -101,8 +101,8 @@ def test_the_baseline_is_taken_off() -> None:
         ([at(0.46), at(0.46)], WORSE),
     ):
         ruling = decide(sittings, at(0.40), T, POLICY)
-        assert ruling is not None
-        assert ruling.verdict is expected
+        assert ruling is not None, expected
+        assert ruling.verdict is expected, expected
         assert decide(sittings, at(0.40)[:5], T, POLICY) is None, "too few for an interval"
         assert decide(sittings, at(0.40)[:6], T, POLICY) is not None
 

@@ -37,6 +37,7 @@ CODES = {"regression": 1, "inconclusive": 4, "ok": 0}
 # In whole steps: what a ratio of two values rounds to must not decide.
 around = some.integers(-800, 800).map(lambda number: number / 10_000)
 spreads = some.sampled_from([0.0, 0.002, 0.01, 0.03, 0.2])
+kinds = some.sampled_from([("ns", Better.LOWER), ("tokens/s", Better.HIGHER)])
 SHAPE = (-1.0, -0.7, -0.4, -0.1, 0.1, 0.4, 0.7, 1.0)
 
 
@@ -103,55 +104,65 @@ def require_agreement(report: GateReport, verdict: Verdict, better: Better) -> N
     assert row[2] == sentence
 
 
-@given(around, spreads, around, spreads, some.booleans(), some.sampled_from([0.01, 0.03]))
+@given(around, spreads, around, spreads, some.booleans(), some.sampled_from([0.01, 0.03]), kinds)
 @settings(max_examples=80)
 def test_a_night_agrees_with_itself(
-    first: float, spread: float, second: float, other: float, again: bool, limit: float
+    first: float,
+    spread: float,
+    second: float,
+    other: float,
+    again: bool,
+    limit: float,
+    kind: tuple[str, Better],
 ) -> None:
-    for unit, better in (("ns", Better.LOWER), ("tokens/s", Better.HIGHER)):
-        sessions = [session(first, spread), *([session(second, other)] if again else [])]
-        judged = judge.judge(
-            Gated(METRIC, limit), paired(*sessions), unit=unit, better=better.value
-        )
-        entry = Entry("decode", "w1", Described("paged"), None, tuple(paired(*sessions)), (judged,))
-        outcome, reason = judge.outcome_of(entry)
-        entry = Entry(
-            *("decode", "w1", Described("paged"), None, entry.pairs, (judged,), ()),
-            outcome,
-            reason,
-        )
-        whole, why = judge.night_outcome([entry], partial=False)
-        night = Night("n1", "plan", "mini", "2026-11-01T02:30:00+00:00", entries=(entry,))
-        night = Night(
-            *("n1", "plan", "mini", "2026-11-01T02:30:00+00:00"),
-            entries=(entry,),
-            outcome=whole,
-            reason=why,
-        )
-        verdict = Verdict(judged.verdict)
-        require_agreement(of_night(night), verdict, better)
-        assert said_in(reason, better) is verdict
+    unit, better = kind
+    sessions = [session(first, spread), *([session(second, other)] if again else [])]
+    judged = judge.judge(Gated(METRIC, limit), paired(*sessions), unit=unit, better=better.value)
+    entry = Entry("decode", "w1", Described("paged"), None, tuple(paired(*sessions)), (judged,))
+    outcome, reason = judge.outcome_of(entry)
+    entry = Entry(
+        *("decode", "w1", Described("paged"), None, entry.pairs, (judged,), ()),
+        outcome,
+        reason,
+    )
+    whole, why = judge.night_outcome([entry], partial=False)
+    night = Night("n1", "plan", "mini", "2026-11-01T02:30:00+00:00", entries=(entry,))
+    night = Night(
+        *("n1", "plan", "mini", "2026-11-01T02:30:00+00:00"),
+        entries=(entry,),
+        outcome=whole,
+        reason=why,
+    )
+    verdict = Verdict(judged.verdict)
+    require_agreement(of_night(night), verdict, better)
+    assert said_in(reason, better) is verdict
 
 
-@given(around, spreads, around, spreads, some.booleans(), some.sampled_from([0.01, 0.03]))
+@given(around, spreads, around, spreads, some.booleans(), some.sampled_from([0.01, 0.03]), kinds)
 @settings(max_examples=60)
 def test_a_comparison_agrees_with_itself_and_with_a_night_of_the_same_pairs(
-    first: float, spread: float, second: float, other: float, again: bool, limit: float
+    first: float,
+    spread: float,
+    second: float,
+    other: float,
+    again: bool,
+    limit: float,
+    kind: tuple[str, Better],
 ) -> None:
-    for unit, better in (("ns", Better.LOWER), ("tokens/s", Better.HIGHER)):
-        sessions = [session(first, spread), *([session(second, other)] if again else [])]
-        compared = comparison(sessions, unit, better, Limits(threshold=limit))
-        verdict = compared.verdict
-        require_agreement(of_comparison(compared), verdict, better)
-        assert said_in(heading(compared).partition(": ")[2], better) is verdict
-        assert heading(compared).lower().startswith(verdict.words)
-        assert code_of(compare_command.end, compared) == verdict.exit_code
-        document = json.loads(as_json(compared))
-        assert document["verdict"] == document["changes"][0]["verdict"] == verdict
-        page = readable(render_comparison(compared, [], [], redact=str))
-        assert f"{verdict.words} {compared.reason}".lower() in page.lower()
-        night = judge.judge(Gated(METRIC, limit), paired(*sessions), unit=unit, better=better.value)
-        assert night.verdict == verdict
+    unit, better = kind
+    sessions = [session(first, spread), *([session(second, other)] if again else [])]
+    compared = comparison(sessions, unit, better, Limits(threshold=limit))
+    verdict = compared.verdict
+    require_agreement(of_comparison(compared), verdict, better)
+    assert said_in(heading(compared).partition(": ")[2], better) is verdict
+    assert heading(compared).lower().startswith(verdict.words)
+    assert code_of(compare_command.end, compared) == verdict.exit_code
+    document = json.loads(as_json(compared))
+    assert document["verdict"] == document["changes"][0]["verdict"] == verdict
+    page = readable(render_comparison(compared, [], [], redact=str))
+    assert f"{verdict.words} {compared.reason}".lower() in page.lower()
+    night = judge.judge(Gated(METRIC, limit), paired(*sessions), unit=unit, better=better.value)
+    assert night.verdict == verdict
 
 
 def comparison(
