@@ -224,7 +224,7 @@ def _join(own: Entry, anchor: Entry) -> tuple[Entry, Entry]:
         else:
             named.append(metric)
     rest = [
-        replace(metric, outcome=None) if metric.metric in both else metric
+        replace(metric, outcome=None, verdict="") if metric.metric in both else metric
         for metric in anchor.judged
     ]
     joined = replace(anchor, judged=tuple(rest), search="")
