@@ -31,6 +31,7 @@ from tracekit.nightly.gate.report.model import GateReport, of_comparison, of_nig
 from tracekit.nightly.gate.report.sarif import sarif
 from tracekit.nightly.history.night import Described, Entry, Night
 from tracekit.nightly.plan.plan import Gated
+from tracekit.report import escape_markdown
 
 METRIC = "step_p50"
 CODES = {"regression": 1, "inconclusive": 4, "ok": 0}
@@ -96,7 +97,7 @@ def require_agreement(report: GateReport, verdict: Verdict, better: Better) -> N
     assert results == ([named] if code == 1 else [])
     assert notices == ([named] if code == 4 else [])
     page = text.markdown(report)
-    assert text.escaped(sentence) in page
+    assert escape_markdown(sentence) in page
     marks = {0: "✅", 1: "❌", 4: "❔"}
     assert page.startswith(f"## {marks[code]} ")
     [row] = text.verdicts(report)
