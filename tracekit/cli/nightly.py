@@ -188,8 +188,9 @@ def run(
     """Measure a plan's captures against their references.
 
     Parity and checks come first. Then candidate and reference are measured in turns, pair by pair,
-    while the machine's state is checked, and traced. A change for the worse is a regression if it
-    exceeds the plan's threshold, is significant, and is found again in a second session.
+    while the machine's state is checked, and traced. A regression is a
+    change for the worse whose interval lies beyond the plan's threshold, or that lies beyond it and
+    is found again in a second session.
 
     A history that cannot be used keeps no night from being measured: it stays in its folder, and
     the next night or `tracekit history sync` adds it.
