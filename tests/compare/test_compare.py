@@ -19,7 +19,14 @@ from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.base.recording import Recording, save
 from tracekit.compare import redaction_of_runs
-from tracekit.compare.compare import Comparison, compare, compare_runs, parse_sides, read_samples
+from tracekit.compare.compare import (
+    Comparison,
+    compare,
+    compare_runs,
+    is_unconfirmed,
+    parse_sides,
+    read_samples,
+)
 from tracekit.compare.page import how_sure
 from tracekit.compare.page import tables as shown
 from tracekit.compare.samples import Order, Sample
@@ -323,6 +330,35 @@ def test_neighbours_in_time_are_paired_only_where_runs_alternate() -> None:
     apart = compare(everything[:6], everything[6:])
     assert not change_of(apart).paired
     assert "drift would look like a change" in how_sure(apart)
+
+
+def test_what_may_lie_beyond_the_limit_is_confirmed_by_a_second_session_or_not() -> None:
+    def sides(*changes: float) -> tuple[list[Sample], list[Sample]]:
+        runs: tuple[list[Sample], list[Sample]] = ([], [])
+        for place, change in enumerate(changes):
+            moments = (2 * place, 2 * place + 1)
+            for side, moment, value in zip(
+                runs, moments, (1000.0, 1000 + 1000 * change), strict=True
+            ):
+                bare = replace(sample_of([1000], started=at(moment)), tables=None)
+                side.append(having(bare, Measurement("step_p50", value, "ns", Better.LOWER)))
+        return runs
+
+    session = (0.01, 0.04, 0.05, 0.02, 0.045, 0.05)
+    for changes, first, unconfirmed, verdict in (
+        (session, 0, True, Verdict.UNCLEAR),
+        ((*session, *session), 0, True, Verdict.UNCLEAR),
+        ((*session, *session), 6, False, Verdict.WORSE),
+        ((*session, *[0.0] * 6), 6, False, Verdict.EQUIVALENT),
+        ([-change for change in session], 0, True, Verdict.SLIGHTLY_BETTER),
+        ([-change for change in (*session, *session)], 6, False, Verdict.BETTER),
+        ([0.1 + change for change in session], 0, False, Verdict.WORSE),
+        ([0.0] * 6, 0, False, Verdict.EQUIVALENT),
+    ):
+        compared = compare(*sides(*changes), first=first)
+        row = (changes, first, compared.reason)
+        assert compared.verdict is verdict, row
+        assert is_unconfirmed(compared.changes, Limits()) is unconfirmed, row
 
 
 @pytest.mark.parametrize("words", ["a", "a b c", "a vs", "vs b", "a vs b vs c", "a vs vs b"])
