@@ -1,0 +1,45 @@
+"""Score the practice set: the recordings that the rules are tuned on, as the exam is scored.
+
+    uv run python tests/exam/practise.py                # all of them
+    uv run python tests/exam/practise.py slow-fences    # this one, with what was said
+
+See docs/explanation/how-good-are-the-rules.md.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from practice.problems import PROBLEMS
+from scorer import Score, read_labels, score, table
+from take import run_tracekit
+
+LABELS = Path(__file__).parent / "practice" / "labels.toml"
+
+
+def practise(name: str, folder: Path, *, shows: bool) -> Score:
+    """Write a recording into the folder, analyze it, and score what is said of it."""
+    PROBLEMS[name](folder / "exports")
+    run_tracekit("import", folder / "exports", "--output", folder / "run")
+    result = json.loads(run_tracekit("analyze", folder / "run", "--json"))
+    if shows:
+        for finding in result["findings"]:
+            said = f"{finding['message']}\n    -> {finding['advice']}"
+            sys.stdout.write(f"{finding['rule']} ({finding['severity']}): {said}\n")
+    return score(read_labels(LABELS)[name], result)
+
+
+def main(names: list[str]) -> None:
+    """Score these problems, and show what is said of each, or all of them."""
+    labels = read_labels(LABELS)
+    with tempfile.TemporaryDirectory() as folder:
+        scores = {
+            name: practise(name, Path(folder) / name, shows=bool(names))
+            for name in names or PROBLEMS
+        }
+    sys.stdout.write(table(labels, scores))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
