@@ -228,6 +228,7 @@ def falls_asleep(folder: Path) -> None:
             program.spend(mac.rough(150))
         mac.clocks.append((program.now, "Minimum"))
         program.spend(2 * SECOND)
+    del mac.clocks[-1]  # the recording ends with the last token
     mac.write(folder, owner)
 
 
@@ -328,7 +329,8 @@ def speech_in_the_queue(folder: Path) -> None:
     speaks, program = Program(mac, owner), Program(mac, owner)
     for token in range(98):
         if token % 7 == 3:
-            speaks.now = program.now - 400
+            # A synthesizer has a time of its own: it hands over during the token before.
+            speaks.now = program.now - float(mac.random.uniform(2, 45)) * MS
             with _OnThread(mac, owner, "Synthesis", 3_737_777):
                 speaks.commit(evenly(mac, 5, 70 * MS), encode=40.0)
         made = program.commit(compute(mac.about(24 * MS)))
@@ -371,6 +373,51 @@ def concatenated_by_blits(folder: Path) -> None:
         reports.append(made.reported)
         if len(reports) > 1:
             program.now = max(program.now, reports[-2])
+    mac.write(folder, owner)
+
+
+def kernel_per_buffer(folder: Path) -> None:
+    """A compiler's runtime commits each kernel in a command buffer of its own (tinygrad #1920)."""
+    owner, mac = Owner("python3.11", 1_920), Mac(33, "M1 Pro")
+    program = Program(mac, owner)
+    for _ in range(45):
+        for _ in range(100):
+            made = program.commit(compute(mac.about(70.0)), encode=95.0)
+            program.spend(mac.rough(8))
+        program.wait(made)
+        program.spend(mac.rough(300))
+    mac.write(folder, owner)
+
+
+def heaps_named_each_time(folder: Path) -> None:
+    """A game names all resources of its heaps for each encoder (MoltenVK #2402)."""
+    owner, mac = Owner("Diablo IV.exe", 2_402), Mac(34, "M1")
+    program, ends = Program(mac, owner), []
+    for frame in range(150):
+        for _ in range(3):
+            passes = [Pass("Vertex", mac.about(400.0)), Pass("Fragment", mac.about(2_500.0))]
+            made = program.commit(
+                passes, encode=250.0, driver=mac.about(11.3 * MS), frame=frame + 1
+            )
+        ends.append(made)
+        if len(ends) > 1:
+            program.wait(ends[-2])
+        program.spend(mac.rough(700))
+    mac.write(folder, owner)
+
+
+def wired_after_each_pause(folder: Path) -> None:
+    """An audio plug-in's model is slow after each second in which it rests (pytorch #124056)."""
+    owner, mac = Owner("Logic Pro", 1_240), Mac(35, "M1 Max")
+    program = Program(mac, owner)
+    for _ in range(24):
+        wires = mac.about(85 * MS, 0.1)
+        program.wires(program.now + 40, wires, 1_240 * MEBIBYTE)
+        program.holds_driver(program.now + 60 + wires)
+        for _ in range(8):
+            program.wait(program.commit(evenly(mac, 4, 6.1 * MS)))
+            program.spend(mac.rough(900))
+        program.spend(1 * SECOND)
     mac.write(folder, owner)
 
 
@@ -419,6 +466,9 @@ PROBLEMS: dict[str, Callable[[Path], None]] = {
         speech_in_the_queue,
         never_given_back,
         concatenated_by_blits,
+        kernel_per_buffer,
+        heaps_named_each_time,
+        wired_after_each_pause,
     )
 }
 """Who writes each recording, by the name that its label has."""
