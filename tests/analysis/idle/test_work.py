@@ -212,6 +212,16 @@ def test_the_driver_takes_the_targets_buffers_in_order() -> None:
     assert around(rows((10, 3, 0))).driving(at(12, 13), at(11, 11)).tolist() == [True, False]
 
 
+def test_a_driver_that_is_behind_takes_each_buffer_by_the_next_row() -> None:
+    """Three are committed at once: the third one's row begins when the second one's is over."""
+    seen = around(rows((10, 5, 0), (15, 5, 0), (20, 5, 0)))
+    through = seen.driven(at(9, 9, 9), at(16, 21, 26))
+    assert through.tolist() == at(15, 20, 25).tolist()
+    assert seen.driving(at(22), at(9), through[2:]).tolist() == [True]
+    # A row that begins when the device works already is not its own.
+    assert seen.driven(at(9, 9, 9), at(16, 17, 19)).tolist() == at(15, 20, 15).tolist()
+
+
 def test_an_encoder_within_a_buffer_is_no_buffer_of_its_own() -> None:
     """Else the driver would be through with the buffer at the end of its first encoder."""
     driver = rows((10, 6, 0), (11, 1, 0)).assign(depth=pd.array([0, 1], dtype="Int64"))

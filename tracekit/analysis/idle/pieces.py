@@ -169,7 +169,7 @@ def attribute_gaps(
     pieces = cut_at(gaps, chain(lives.bounds, around.bounds, awaited.bounds))
     seen = around.at(pieces.start)
     party = _parties(pieces, lives, awaited, seen, target, follows)
-    cause = _causes(pieces, party, lives, around, seen, follows)
+    cause = _causes(pieces, party, lives, around, seen, target, follows)
     cause = _starts(pieces, cause, lives, gaps, follows, many)
     during, names = _during(pieces.start, around, seen)
     waited = _waited(gaps, follows, awaited)[pieces.gap]
@@ -316,6 +316,7 @@ def _causes(
     lives: Lives,
     around: Surroundings,
     seen: Sights,
+    target: Lives,
     follows: NDArray[np.intp],
 ) -> Codes:
     there = party == _code(Party.WAY_THERE)
@@ -328,7 +329,8 @@ def _causes(
     committed = np.where(committed == NEVER, FOREVER, committed)
     driving = there.copy()
     asleep = there.copy()
-    driving[there] = around.driving(at, committed)
+    through = _driven(committed, around, target)
+    driving[there] = around.driving(at, committed, through)
     asleep[there] = around.asleep(at, np.append(lives.started, FOREVER)[follow])
     return np.select(
         [
@@ -351,6 +353,15 @@ def _causes(
         ],
         _REST_CODES[party],
     )
+
+
+def _driven(committed: Times, around: Surroundings, target: Lives) -> Times:
+    """Return when the driver was through with the command buffers of these commits."""
+    order = np.argsort(target.committed, kind="stable")
+    known = order[target.committed[order] != NEVER]
+    commits = target.committed[known]
+    through = around.driven(commits, target.started[known])
+    return np.append(through, FOREVER)[np.searchsorted(commits, committed)]
 
 
 def _starts(

@@ -363,15 +363,37 @@ class Surroundings:
             yield intervals.starts
             yield intervals.ends
 
-    def driving(self, at: Times, submitted: Times) -> Flags:
+    def driving(self, at: Times, submitted: Times, through: Times | None = None) -> Flags:
         """Say when the driver was on the way to work that was handed over at the moments given.
 
-        It takes command buffers in order, so that it is through with one at the end of the first
-        that it begins afterwards; what it does then is for later ones.
+        `through` is when it was through with that work, see `driven`; without it, at the end of the
+        first command buffer that it begins afterwards. What it does then is for later ones.
         """
-        starts, ends = self.prepared
-        through = np.append(ends, FOREVER)[np.searchsorted(starts, submitted)]
+        if through is None:
+            through = self._first_driven(submitted)[1]
         return self.driver.contains(at) & (at < through)
+
+    def driven(self, submitted: Times, started: Times) -> Times:
+        """Return when the driver was through with each command buffer; in the order of `submitted`.
+
+        It takes command buffers in order, each by one row, so that it may still have many before
+        one. A row that begins when the device works on the command buffer already is not its own:
+        then it is the first row that begins after the commit.
+        """
+        begun, through = self._first_driven(submitted)
+        starts, ends = self.prepared
+        place = np.searchsorted(starts, submitted)
+        number = np.arange(place.size)
+        place = number + np.maximum.accumulate(place - number) if place.size else place
+        in_turn = np.append(starts, FOREVER)[np.minimum(place, starts.size)]
+        own = (in_turn > begun) & (in_turn <= started)
+        return np.where(own, np.append(ends, FOREVER)[np.minimum(place, starts.size)], through)
+
+    def _first_driven(self, submitted: Times) -> tuple[Times, Times]:
+        """Return the start and the end of the first row that begins after each moment."""
+        starts, ends = self.prepared
+        place = np.searchsorted(starts, submitted)
+        return np.append(starts, FOREVER)[place], np.append(ends, FOREVER)[place]
 
     @cached_property
     def compiled(self) -> IntervalSet:
