@@ -18,6 +18,8 @@ report. Each thread that commits is judged by itself, and these decide, the firs
    that one. Both by the 95 % interval. A thread at work whose commits surely move with the reports
    may spin, or wait at times: that is not known.
 4. The host began to encode before the report, and its commits do not surely move: it did not wait.
+5. A thread that looks by a timer whether the device is done waits, see `polls`, although its
+   commits move by whole quanta only.
 
 Where none decides, it is not known.
 """
@@ -29,6 +31,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.idle.lives import Lives
+from tracekit.analysis.idle.polls import polled
 from tracekit.analysis.idle.slopes import Places, Slope, Wait, slopes_of
 from tracekit.analysis.idle.threads import Flags, Thread, threads_of
 from tracekit.analysis.intervals import NEVER, IntervalSet, Times, spans
@@ -75,7 +78,9 @@ def waits_of(
         found[(found > 0) & (seen == Wait.NO)] = Wait.UNKNOWN
         found[unsure] = seen[unsure]
         busy = [wiring, encoding.get(thread.name, NOTHING)]
-        result[thread.rows] = _checked(found, thread, busy, ~moves)
+        found = _checked(found, thread, busy, ~moves)
+        found[polled(thread)[1]] = Wait.YES
+        result[thread.rows] = found
     return result
 
 

@@ -1,0 +1,49 @@
+"""A thread that sleeps and looks goes on at a multiple of its quantum, behind the report."""
+
+import numpy as np
+
+from tracekit.analysis.idle.polls import polled
+from tracekit.analysis.idle.threads import Thread
+
+US = 1_000
+
+
+def thread(lasts: list[int], quantum: int, *, polls: bool) -> Thread:
+    """Return command buffers whose reports come so long after the commit, in µs."""
+    now = 0
+    begun: list[int] = []
+    committed: list[int] = []
+    completed: list[int] = []
+    for last in lasts:
+        begun.append(now * US)
+        now += 20
+        committed.append(now * US)
+        completed.append((now + last) * US)
+        looks = -(-last // quantum) if polls else max(1, last // 500)
+        now += looks * quantum
+    rows = np.arange(len(lasts))
+    ended = np.array(completed) - 30 * US
+    return Thread(
+        1, rows, np.zeros(rows.size, np.int64), *map(np.array, (begun, committed, ended, completed))
+    )
+
+
+SHORT_AND_LONG = [400, 400, 400, 400, 8_100] * 12
+
+
+def test_who_goes_on_at_the_first_multiple_behind_each_report_polls() -> None:
+    quantum, waited = polled(thread(SHORT_AND_LONG, 1_300, polls=True))
+    assert quantum == 1_300 * US
+    assert waited[1:].all()
+
+
+def test_work_of_one_length_does_not_tell_a_timer_from_a_computation() -> None:
+    assert polled(thread([400] * 60, 1_300, polls=True))[0] == 0
+
+
+def test_a_host_that_goes_on_later_than_the_next_look_computes() -> None:
+    assert polled(thread([200, 200, 200, 2_000] * 15, 1_300, polls=False))[0] == 0
+
+
+def test_few_command_buffers_tell_nothing() -> None:
+    assert polled(thread(SHORT_AND_LONG[:10], 1_300, polls=True))[0] == 0
