@@ -7,7 +7,7 @@ import pytest
 from tracekit.analysis.ranking import rank_findings
 from tracekit.analysis.rule import Fact, Finding, Severity
 
-NONE = {"paused": 0, "unknown_waits": 0.0, "computing": 0.0}
+NONE = {"paused": 0, "unknown_waits": 0.0, "computing": 0.0, "quantum": 0, "until_encoding": 0}
 SILENT = dict.fromkeys(("causes", "lacking", "spans", "meanwhile"), "")
 IDLE = Finding(
     "bubbles",

@@ -34,6 +34,7 @@ class Mechanism(StrEnum):
     """A way in which time or memory is lost; its value is the key of `levers.toml`."""
 
     ROUND_TRIPS = "round-trips"
+    LAUNCHES_APART = "launches-apart"
     SLOW_WAIT = "slow-wait"
     WAIT_EACH_ITERATION = "wait-each-iteration"
     HOST_AFTER_WAIT = "host-after-wait"
@@ -59,10 +60,14 @@ class Mechanism(StrEnum):
     CACHE_SWAPPED = "cache-swapped"
     MEMORY_BY_REQUEST = "memory-by-request"
     MEMORY_GROWTH = "memory-growth"
+    MEMORY_BY_SHAPE = "memory-by-shape"
     GROWING_WORK = "growing-work"
     GROWING_INPUT = "growing-input"
     GROWING_HOST = "growing-host"
     COPIES_ON_BLIT = "copies-on-blit"
+    DOMINANT_WORK = "dominant-work"
+    DOMINANT_FRAGMENTS = "dominant-fragments"
+    DOMINANT_VERTICES = "dominant-vertices"
     COMPILE_IN_LOOP = "compile-in-loop"
     COMPILER_SERVICE = "compiler-service"
     SPILLS = "spills"
@@ -97,17 +102,20 @@ class Mechanism(StrEnum):
     PACED = "paced"
     PAUSE = "pause"
     FIRST_RESULT = "first-result"
+    WORK_BEFORE = "work-before"
     UNATTRIBUTED = "unattributed"
     CLOCK_HELD = "clock-held"
     CLOCK_RAMP = "clock-ramp"
     CLOCK_DOWN = "clock-down"
     CLOCK_BURSTS = "clock-bursts"
+    CLOCK_AFTER_PAUSES = "clock-after-pauses"
     CLOCK_POWER_LIMIT = "clock-power-limit"
     CLOCK_UNKNOWN = "clock-unknown"
     THERMAL = "thermal"
     CACHE_RESIDENT = "cache-resident"
     TRACE_OVERHEAD = "trace-overhead"
     ERROR_TIMEOUT = "error-timeout"
+    ERROR_IN_COPIES = "error-in-copies"
     ERROR_TIMEOUT_WAITING = "error-timeout-waiting"
     ERROR_PAGE_FAULT = "error-page-fault"
     ERROR_OUT_OF_MEMORY = "error-out-of-memory"
@@ -154,6 +162,7 @@ _NEUTRAL = "neutral"
 _SETTINGS = "settings"
 _FORMULA = "formula"
 _TITLE = "title"
+_BRIEF = "brief"
 
 
 @cache
@@ -195,7 +204,7 @@ def levers() -> Mapping[tuple[Mechanism, ProgramKind | None], Lever]:
             continue
         mechanism = Mechanism(key)
         for name, row in rows.items():
-            if name in {_FORMULA, _TITLE}:
+            if name in {_FORMULA, _TITLE, _BRIEF}:
                 continue
             kind = None if name == _NEUTRAL else ProgramKind(name)
             words = str(row["words"])
@@ -226,6 +235,14 @@ def lever_of(mechanism: Mechanism | str, kind: ProgramKind = ProgramKind.UNKNOWN
 def advice(mechanism: Mechanism | str, kind: ProgramKind = ProgramKind.UNKNOWN) -> str:
     """Return what to do about the mechanism, in at most 45 words."""
     return lever_of(mechanism, kind).words
+
+
+def brief(mechanism: Mechanism | str) -> str:
+    """Return what to do about a mechanism beside another one, in at most 16 words; "" if nothing.
+
+    It holds for every kind of program.
+    """
+    return str(_file()[Mechanism(mechanism)].get(_BRIEF, ""))
 
 
 def title_of(mechanism: str) -> str:

@@ -64,8 +64,9 @@ class Finding:
     `wording` names the sentence that states the facts, a file of `templates/findings`; the analysis
     writes it into `message`. `lever` is the mechanism whose repair `levers.toml` describes, for
     this kind of program; the analysis writes that into `advice`. `cause` is the same mechanism,
-    or a narrower one that has no lever of its own. `effects` are the rules that found the same
-    time, and have no finding of their own for that reason.
+    or a narrower one that has no lever of its own. `also` is a second mechanism, which has time of
+    its own or fits the same facts: the advice ends with its repair in brief. `effects` are the
+    rules that found the same time, and have no finding of their own for that reason.
 
     `saving` is the time that could be won in the window the rule looked at, in ns; None where
     it cannot be estimated. `saving_per_token` is the same for each token of the steady window;
@@ -86,6 +87,7 @@ class Finding:
     facts: tuple[Fact, ...] = ()
     cause: str = ""
     lever: str = ""
+    also: str = ""
     effects: tuple[str, ...] = ()
 
     def as_effects(self) -> "Iterator[Finding]":
@@ -109,6 +111,7 @@ def finding(
     facts: tuple[Fact, ...] = (),
     evidence: tuple[Evidence, ...] = (),
     cause: str = "",
+    also: str = "",
     severity: Severity = Severity.WARNING,
     saving: int | None = None,
     within: str = "",
@@ -129,6 +132,7 @@ def finding(
         facts=facts,
         cause=cause or lever,
         lever=lever,
+        also=also,
     )
 
 

@@ -6,10 +6,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.idle.gaps import Gaps, gaps_of_waits
-from tracekit.analysis.idle.levers import Habits
-from tracekit.analysis.idle.pieces import Party
+from tracekit.analysis.idle.gaps import Gaps, gaps_of, gaps_of_waits, idle_time, loaded_time
+from tracekit.analysis.idle.levers import MANY_WAITS, Habits
+from tracekit.analysis.idle.pieces import Cause, Party
+from tracekit.analysis.idle.polls import polled
 from tracekit.analysis.idle.samples import host_words, other_thread
+from tracekit.analysis.idle.threads import threads_of
+from tracekit.analysis.idle.work import Surroundings
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
 from tracekit.analysis.iterations import Loop, unit
@@ -18,10 +21,16 @@ from tracekit.analysis.residency import Wired
 from tracekit.analysis.rule import Fact
 from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import steady_tokens
+from tracekit.analysis.trends import TrendLine, fit_trend
 from tracekit.base import count
 from tracekit.workload import READBACK
 
 _NEAR = 5_000  # ns: what a program does between its last wait and its mark
+_GROWS = 0.5  # of what the host takes for a command buffer at first
+_MOST = 0.5  # of the idle time
+_MANY_BUFFERS = 4  # an iteration, from which launches may share them
+_FEW_PIECES = 2.0  # in a command buffer that holds one launch
+_LITTLE_WORK = 500_000  # ns in a command buffer, on the device
 
 
 def each(number: int, iterations: pd.DataFrame | None) -> str:
@@ -90,6 +99,8 @@ def habits_of(
     cpu_profile: pd.DataFrame | None,
     meanwhile: pd.DataFrame | None,
     savings: Savings | None,
+    shares: dict[Cause, int],
+    around: Surroundings,
 ) -> Habits:
     """Return what advice on idle time depends on."""
     held = gaps_of_waits(gaps, "yes", "unknown")
@@ -98,9 +109,23 @@ def habits_of(
     waits = None if held.count else 0.0
     if iterations is not None and not iterations.empty:
         waits = per_iteration(held, iterations)
+    idle, load = idle_time(gaps), loaded_time(loaded)
+    per_wait = len(buffers) / held.count if held.count else None
+    boundaries = gaps_of(gaps, Cause.BETWEEN_BUFFERS)
+    encoding = int(around.written.within(*spans(loaded)).sum()) / max(1, load)
     return Habits(
         waits=waits,
-        buffers=len(buffers) / held.count if held.count else None,
+        buffers=per_wait,
+        encoding=encoding,
+        encoding_rises=rising_encoding(buffers) is not None,
+        late_commit=_commits_late(shares, idle, per_wait),
+        period=load / held.count if held.count else None,
+        idle=idle / max(1, load),
+        small_buffers=_are_small(buffers, iterations),
+        apart=_are_small(buffers, iterations) and _idles_within(gaps, iterations),
+        quantum=max((polled(thread)[0] for thread in threads_of(timeline)), default=0),
+        boundary=boundaries.median,
+        until_encoding=gaps_of(gaps, Cause.HOST).median,
         host_longer=host_time(held, timeline, loaded) > int(buffers["busy"].sum()),
         small_work=ways > parties[Party.WORKS] if savings is None else savings.is_by_round_trips,
         lost=None if residency is None else residency.lost,
@@ -108,6 +133,46 @@ def habits_of(
         other_stream=other_thread(gaps, cpu_profile, submissions),
         meanwhile=host_words(meanwhile),
     )
+
+
+def rising_encoding(buffers: pd.DataFrame) -> TrendLine | None:
+    """Return how the time that the host takes for a command buffer rises; None where it does not.
+
+    It has to rise all the time, by half of what it is at first, and surely so.
+    """
+    known = buffers.dropna(subset=["begun", "committed"]).sort_values("committed")
+    taken = known["committed"].to_numpy(dtype=np.float64) - known["begun"].to_numpy(
+        dtype=np.float64
+    )
+    line = fit_trend(taken)
+    if line is None or not line.is_steady or line.first <= 0:
+        return None
+    return line if line.least_share >= _GROWS else None
+
+
+def _commits_late(shares: dict[Cause, int], idle: int, buffers: float | None) -> bool:
+    """Tell whether most idle time is that of a host that encodes one command buffer for a wait."""
+    one = buffers is not None and buffers <= MANY_WAITS
+    return one and shares[Cause.ENCODING] > _MOST * idle
+
+
+def _are_small(buffers: pd.DataFrame, iterations: pd.DataFrame | None) -> bool:
+    """Tell whether an iteration has many command buffers of one launch with little work each."""
+    if buffers.empty or iterations is None or iterations.empty:
+        return False
+    number = len(buffers) / len(iterations)
+    pieces = float(buffers["encoders"].median())
+    little = float(buffers["busy"].median()) <= _LITTLE_WORK
+    return number >= _MANY_BUFFERS and pieces <= _FEW_PIECES and little
+
+
+def _idles_within(gaps: pd.DataFrame, iterations: pd.DataFrame | None) -> bool:
+    """Tell whether most of the idle time lies within iterations."""
+    if iterations is None:
+        return False
+    every = gaps_of(gaps, *Cause)
+    inner = ~between_iterations(every, iterations)
+    return int(every.lost[inner].sum()) > _MOST * int(every.lost.sum())
 
 
 def host_time(held: Gaps, timeline: pd.DataFrame, loaded: pd.DataFrame) -> int:

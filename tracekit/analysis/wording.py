@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tracekit.analysis.levers import ProgramKind, advice, title_of
+from tracekit.analysis.levers import ProgramKind, advice, brief, title_of
 from tracekit.analysis.rule import Fact, Finding
 from tracekit.base import count, quantity, shipped
 
@@ -90,13 +90,19 @@ def put_into_words(finding: Finding) -> Finding:
 
 def put_advice(finding: Finding, kind: ProgramKind) -> Finding:
     """Return the finding with what to do about its lever, for this kind of program."""
-    return replace(finding, advice=advice(finding.lever, kind)) if finding.lever else finding
+    if not finding.lever:
+        return finding
+    words = advice(finding.lever, kind)
+    if finding.also:
+        words = f"{words} {brief(finding.also)}".rstrip()
+    return replace(finding, advice=words)
 
 
 _SHARES = {
     "idle_share": "idle for {share} of {window}",
     "lost_share": "{share} of {window}",
     "device_share": "{share} of the device's time",
+    "compiled_share": "{share} of {window}",
 }
 """What a headline says of a share, by the name of the fact, which tells of what it is a share."""
 

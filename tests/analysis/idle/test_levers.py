@@ -16,7 +16,7 @@ from tracekit.analysis.idle.gaps import (
     loaded_time,
     longest_gaps,
 )
-from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism
+from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism, second_lever
 from tracekit.analysis.idle.pieces import CAUSES, Cause
 from tracekit.analysis.idle.samples import host_words, other_thread
 from tracekit.analysis.levers import Mechanism
@@ -153,3 +153,35 @@ def test_a_thread_that_commits_nothing_is_at_work_while_starts_are_late(
             assert other_thread(gaps, every, sent) == at_work
             assert not other_thread(gaps, None, sent)
             assert not other_thread(gaps, every, sent.drop(columns="tid"))
+
+
+def test_a_second_lever_is_that_of_the_rest_or_one_that_fits_the_same_facts() -> None:
+    waits = Habits(1.0, 1.0, until_encoding=400_000)
+    host = {Cause.HOST: 70, Cause.REPORT: 30}
+    assert second_lever(Mechanism.WAIT_EACH_ITERATION, host, waits) is Mechanism.SLOW_WAIT
+    # A host that takes long, or is seen at work, is no thread that is woken late.
+    for habits in (
+        replace(waits, until_encoding=9_000_000),
+        replace(waits, meanwhile="It sorts."),
+    ):
+        assert second_lever(Mechanism.WAIT_EACH_ITERATION, host, habits) is None
+    driver = {Cause.DRIVER: 60, Cause.HOST: 40}
+    assert second_lever(Mechanism.DRIVER_WORK, driver, waits) is Mechanism.WAIT_EACH_ITERATION
+    little = {Cause.DRIVER: 80, Cause.HOST: 20}
+    assert second_lever(Mechanism.DRIVER_WORK, little, waits) is None
+
+
+def test_launches_that_wait_for_one_another_are_round_trips() -> None:
+    short = Habits(1.0, 1.0, host_longer=True, period=450_000, idle=0.8)
+    assert mechanism(Cause.HOST, short) is Mechanism.ROUND_TRIPS
+    for habits in (replace(short, period=7e6), replace(short, idle=0.3)):
+        assert mechanism(Cause.HOST, habits) is Mechanism.HOST_AFTER_WAIT
+
+
+def test_a_host_that_encodes_all_the_time_sets_the_pace() -> None:
+    ahead = Habits(1.0, 1.0, encoding=0.9)
+    assert mechanism(Cause.START, ahead) is Mechanism.HOST_ENCODES
+    apart = replace(ahead, small_buffers=True, apart=True)
+    assert mechanism(Cause.START, apart) is Mechanism.LAUNCHES_APART
+    assert mechanism(Cause.START, replace(apart, encoding_rises=True)) is Mechanism.GROWING_HOST
+    assert mechanism(Cause.HOST, Habits(5.0, 1.0, quantum=1_300_000)) is Mechanism.SLOW_WAIT

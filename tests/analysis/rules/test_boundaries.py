@@ -50,6 +50,13 @@ def late(busy: int = 400) -> list[tuple[int, ...]]:
     ]
 
 
+def encoded_after_a_wait(begun: int) -> list[tuple[int, ...]]:
+    """Make 40 command buffers, each encoded from then on until 600 µs after the last report."""
+    return [
+        (at + begun, at + 600, at + 650, at + 990, at + 1_000) for at in range(0, 40_000, 1_000)
+    ]
+
+
 AHEAD = [(at, at + 200, at + 900, at + 1_850, at + 2_000) for at in range(0, 20_000, 1_000)]
 NEVER_WAITS = [
     (at, at + 1_000, at + 1_010, at + 1_410, at + 1_420) for at in range(0, 20_000, 1_000)
@@ -184,10 +191,20 @@ def test_readbacks_are_told_by_the_workload_or_by_the_structure_of_the_loop(gold
     golden(*told, *judged(READS, **handed_over(rows)))  # 20 times 300 µs
 
 
+def test_work_that_is_encoded_whole_before_anything_is_committed_is_to_be_committed_earlier() -> (
+    None
+):
+    """The host waits for each, but a part of it could have been committed 590 µs earlier."""
+    [found] = judged(HOST, **handed_over(encoded_after_a_wait(begun=0)))
+    assert found.lever == "commit-earlier"
+    assert found.fact("lost_share") == pytest.approx(0.59, abs=0.02)
+    assert found.saving == about(40 * 340 * US)  # what the device works meanwhile, at most
+
+
 def test_what_came_about_in_another_way_is_silent() -> None:
     for rule, rows in (
         (BUFFERS, WAITS),
-        (HOST, [(at, at + 600, at + 650, at + 990, at + 1_000) for at in range(0, 40_000, 1_000)]),
+        (HOST, encoded_after_a_wait(begun=560)),
         (HOST, late(busy=980)),
         (QUEUE, AHEAD),
         (QUEUE, turns(host=10, device=5_000)),

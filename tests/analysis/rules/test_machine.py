@@ -87,10 +87,13 @@ def test_time_below_the_best_state_or_clock_is_reported(golden: Golden) -> None:
     falling = downclocked((0, 6), gauges=clocks(1.4, 1.2, 1.0, 0.9, 0.8, 0.7))
     golden(*below, *alone, *held, low, *falling)
     # A ramp is half a second of work, however long it takes.
-    ramp = states((0, 2, "Minimum"), (2, 8, "Maximum"))
+    ramp = states((0, 2, "Minimum"), (2, 3, "Maximum"))
     for before, severity in ((0.5, Severity.NOTE), (0.6, Severity.WARNING)):
-        [found] = downclocked((0, before), (2, 8), gpu_performance_states=ramp)
+        [found] = downclocked((0, before), (2, 3), gpu_performance_states=ramp)
         assert found.severity is severity
+    # What the clock did while nobody asked for anything does not count.
+    long = states((0, 2, "Minimum"), (2, 8, "Maximum"))
+    assert not downclocked((0, 0.5), (2, 8), gpu_performance_states=long)
     # A single low reading is chance.
     assert not downclocked((0, 9), gauges=clocks(0.7, *[1.4] * 8))
     assert len(downclocked((0, 9), gauges=clocks(0.7, 0.7, *[1.4] * 7))) == 1

@@ -11,6 +11,12 @@ MANY_WAITS = 1.5
 _NO_WAIT = 0.05
 RARE = 0.6
 """Fewer waits than this an iteration are no habit of each of them."""
+_SHORT = 1_000_000  # ns: what is waited for more often is a launch, not an iteration
+_ALWAYS = 0.75  # of the time, in which a host that encodes sets the pace
+_MOST = 0.5  # of the idle time
+_BRIEF = 2_000_000  # ns: a thread that polls or is woken by others seldom needs longer
+_SECOND = 0.25  # of the idle time, from which a second lever is named
+_LONG_BOUNDARY = 60_000  # ns: longer than a device takes between two command buffers that it has
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,16 @@ class Habits:
     `lost` (see `Wired.lost`), as the target may have `outgrown` what can be held (see
     `Room.outgrown`). Another thread may work while committed work waits (`other_stream`). What the
     host does `meanwhile` is a sentence, where samples tell.
+
+    The host encodes for a share of the time, `encoding`, and ever longer for a command buffer where
+    `encoding_rises`; `late_commit` tells whether most of the idle time is that of a host that
+    encodes all that the device waits for as one command buffer. `period` is the time from wait to
+    wait, in ns, and `idle` the share of the time in which the device had nothing to do. An
+    iteration may have many `small_buffers`, one for each launch; most idle time lies between them
+    where they are `apart`. `quantum` is how long a thread sleeps before it looks again whether the
+    device is done, in ns; 0 where it does not. `boundary` is the median gap between command buffers
+    that had both been committed, `until_encoding` that in which the host does nothing that is seen,
+    in ns.
     """
 
     waits: float | None = None
@@ -34,6 +50,26 @@ class Habits:
     outgrown: bool | None = None
     other_stream: bool = False
     meanwhile: str = ""
+    encoding: float = 0.0
+    encoding_rises: bool = False
+    late_commit: bool = False
+    period: float | None = None
+    idle: float = 0.0
+    small_buffers: bool = False
+    apart: bool = False
+    quantum: int = 0
+    boundary: float = 0.0
+    until_encoding: float = 0.0
+
+    @property
+    def host_sets_the_pace(self) -> bool:
+        """Whether the host encodes nearly all of the time: nothing else can be the limit."""
+        return self.encoding >= _ALWAYS
+
+    @property
+    def launches(self) -> bool:
+        """Whether what is waited for is so short that it is one launch, and mostly idle time."""
+        return self.period is not None and self.period < _SHORT and self.idle >= _MOST
 
 
 _MECHANISMS = {
@@ -74,13 +110,30 @@ def _wiring(habits: Habits) -> Mechanism:
 def _turn(cause: Cause, habits: Habits) -> Mechanism:
     """Return the mechanism where host and device take turns, or where the host is late."""
     waits = habits.waits
-    if waits is not None and waits < _NO_WAIT:
-        return _without_wait(cause, habits)
+    if habits.host_sets_the_pace:
+        return _host_encodes(habits)
+    if habits.quantum and cause is Cause.HOST:
+        return Mechanism.SLOW_WAIT
     if waits is not None and waits < RARE:
-        return Mechanism.PERIODIC_WAIT
-    if waits is not None and waits > MANY_WAITS:
+        return _without_wait(cause, habits) if waits < _NO_WAIT else Mechanism.PERIODIC_WAIT
+    if cause is Cause.ENCODING and habits.late_commit:
+        return Mechanism.COMMIT_EARLIER
+    return _waiting(habits)
+
+
+def _host_encodes(habits: Habits) -> Mechanism:
+    if habits.encoding_rises:
+        return Mechanism.GROWING_HOST
+    return Mechanism.LAUNCHES_APART if habits.apart else Mechanism.HOST_ENCODES
+
+
+def _waiting(habits: Habits) -> Mechanism:
+    """Return the mechanism where each iteration waits."""
+    if habits.waits is not None and habits.waits > MANY_WAITS:
         return Mechanism.SEVERAL_WAITS
-    if habits.small_work:
+    if habits.apart:
+        return Mechanism.LAUNCHES_APART
+    if habits.small_work or habits.launches:
         return Mechanism.ROUND_TRIPS
     return Mechanism.HOST_AFTER_WAIT if habits.host_longer else Mechanism.WAIT_EACH_ITERATION
 
@@ -99,3 +152,53 @@ def by_mechanism(shares: Mapping[Cause, int], habits: Habits) -> dict[Mechanism,
         name = mechanism(cause, habits)
         sums[name] = sums.get(name, 0) + time
     return dict(sorted(sums.items(), key=lambda item: -item[1]))
+
+
+_BESIDE: Mapping[Mechanism, Mechanism] = {
+    Mechanism.COMMIT_EARLIER: Mechanism.WAIT_EACH_ITERATION,
+    Mechanism.LAUNCHES_APART: Mechanism.WAIT_EACH_ITERATION,
+    Mechanism.WAIT_EACH_ITERATION: Mechanism.SLOW_WAIT,
+    Mechanism.HOST_AFTER_WAIT: Mechanism.SLOW_WAIT,
+    Mechanism.ROUND_TRIPS: Mechanism.SLOW_WAIT,
+    Mechanism.SEVERAL_WAITS: Mechanism.SLOW_WAIT,
+    Mechanism.HOST_ELSEWHERE: Mechanism.SLOW_WAIT,
+    Mechanism.BOUNDARIES_BETWEEN_BUFFERS: Mechanism.LATE_START,
+}
+"""The lever that fits the same facts as another one."""
+_WITH_SMALL_BUFFERS = frozenset(
+    {Mechanism.WAIT_EACH_ITERATION, Mechanism.HOST_AFTER_WAIT, Mechanism.HOST_ENCODES}
+)
+NAMED_BY: Mapping[Mechanism, set[Mechanism]] = {
+    Mechanism.SLOW_WAIT: {Mechanism.SEVERAL_WAITS, Mechanism.ROUND_TRIPS},
+    Mechanism.HOST_AFTER_WAIT: {Mechanism.WAIT_EACH_ITERATION, Mechanism.HOST_ENCODES},
+    Mechanism.DRIVER_WORK: {Mechanism.BOUNDARIES_BETWEEN_BUFFERS},
+    Mechanism.SEVERAL_WAITS: {Mechanism.ROUND_TRIPS},
+    Mechanism.LAUNCHES_APART: {Mechanism.BOUNDARIES_BETWEEN_BUFFERS},
+}
+"""Levers that the words of another one name already."""
+
+
+def second_lever(first: Mechanism, shares: Mapping[Cause, int], habits: Habits) -> Mechanism | None:
+    """Return the lever that is named beside the first; None where there is none that matters.
+
+    It is the one with the most of the rest, if that is a quarter of the idle time, else one that
+    fits the same facts: a wait may be slow where the host is not seen to do anything for a quarter
+    of the idle time, and a boundary that is far longer than the device needs may be an event.
+    """
+    idle = sum(shares.values())
+    others = by_mechanism(shares, habits)
+    for name, time in others.items():
+        if name is not first and time >= _SECOND * idle:
+            return None if name in NAMED_BY.get(first, ()) else name
+    if habits.small_buffers and first in _WITH_SMALL_BUFFERS:
+        return Mechanism.LAUNCHES_APART
+    beside = _BESIDE.get(first)
+    if beside is Mechanism.SLOW_WAIT:
+        unseen = 0 < habits.until_encoding <= _BRIEF and not habits.meanwhile
+        fits = unseen and shares.get(Cause.HOST, 0) >= _SECOND * idle
+        return beside if fits else None
+    if beside is Mechanism.LATE_START:
+        return beside if habits.boundary >= _LONG_BOUNDARY else None
+    if beside is Mechanism.WAIT_EACH_ITERATION:
+        return beside if (habits.waits or 0.0) >= RARE else None
+    return beside

@@ -24,6 +24,7 @@ RULES = {
         "uneven-work",
         "performance-cliff",
         "growing-steps",
+        "dominant-work",
         "low-occupancy",
         "memory-bound",
         "compute-bound",

@@ -13,7 +13,7 @@ from tracekit.analysis.idle.gaps import (
     loaded_time,
     longest_gaps,
 )
-from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism
+from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism, second_lever
 from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop
@@ -24,6 +24,8 @@ from tracekit.base import percent
 
 _MOST = 0.5  # of the idle time, for what the host did to be named
 _LEAST = 0.05  # of the idle time, for a cause to be named
+_UNSEEN = 0.25  # of the idle time, in which the host does nothing that is seen
+_NOTHING = 100_000  # ns: what a thread needs to be woken
 _EITHER = "way back or host"
 _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended
 
@@ -105,7 +107,7 @@ def bubbles(
             Fact("paused", loop.length - load, "ns"),
             Fact("gaps", every.count),
             Fact("longest_gap", int(every.lost.max()), "ns"),
-            Fact("causes", _listed(shares, idle, unknown)),
+            Fact("causes", _listed(shares, idle, load, unknown)),
             Fact("unknown_waits", unknown / idle, "ratio"),
             Fact("lacking", lacking(causes)),
             Fact("computing", _computing(handover, idle / load), "ratio"),
@@ -113,12 +115,15 @@ def bubbles(
             Fact("idle_by_lever", by_lever, "ns"),
             Fact("reason", ""),
             Fact("meanwhile", habits.meanwhile.strip()),
+            Fact("quantum", habits.quantum, "ns"),
+            Fact("until_encoding", _until_encoding(shares, habits), "ns"),
             Fact("saving_least", won["least"], "ns"),
             Fact("saving_most", won["most"], "ns"),
             *_of_causes(shares),
         ),
         cause=str(worst),
         lever=name,
+        also=second_lever(name, shares, habits) or "",
         evidence=longest_gaps(gaps),
         saving=won["saving"],
     )
@@ -139,13 +144,22 @@ def _winnable(shares: dict[Cause, int], idle: int, savings: Savings | None) -> d
     return {name: min(rest, time + others) for name, time in every.items()}
 
 
+def _until_encoding(shares: dict[Cause, int], habits: Habits) -> int:
+    """Return how long the host does nothing that is seen, typically; 0 where it does not matter.
+
+    That is from a report, or its last commit, until it encodes again.
+    """
+    seen = bool(habits.meanwhile) or shares[Cause.HOST] < _UNSEEN * sum(shares.values())
+    return 0 if seen or habits.until_encoding < _NOTHING else round(habits.until_encoding)
+
+
 def _computing(handover: Handover, idle: float) -> float:
     """Return for how much of the steps' time `submit` computes, where that is most of `idle`."""
     return handover.computing if handover.computing > _MOST * idle else 0.0
 
 
-def _listed(shares: dict[Cause, int], idle: int, unknown: int) -> str:
-    """Name the causes that matter, the most first, each with its share of the idle time.
+def _listed(shares: dict[Cause, int], idle: int, load: int, unknown: int) -> str:
+    """Name the causes that matter, the most first, each with its share of the window.
 
     Ways back of which nothing tells whether the host waited, `unknown` ns, are named apart.
     """
@@ -154,7 +168,7 @@ def _listed(shares: dict[Cause, int], idle: int, unknown: int) -> str:
     times[_EITHER] = unknown
     shown = [name for name in times if times[name] >= _LEAST * idle]
     ranked = sorted(shown, key=lambda name: -times[name])
-    return ", ".join(f"{name} {percent(times[name] / idle)}" for name in ranked)
+    return ", ".join(f"{name} {percent(times[name] / load)}" for name in ranked)
 
 
 def _of_causes(shares: dict[Cause, int]) -> Iterator[Fact]:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.channels import BLIT
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.analysis.machine import Machine
@@ -14,6 +15,7 @@ from tracekit.analysis.rule import Fact, Findings, Severity, finding, moments
 from tracekit.analysis.scope import UNKNOWN, Targets
 
 _TIMEOUT, _MEMORY, _INTERACTIVITY = 2, 8, 14
+_STOPPED = {1, _TIMEOUT, 3, _INTERACTIVITY}  # what takes too long, in both ways to read a code
 _DISCARDED = {4, 5}  # buffers that were not run, because of an error of another one
 _OF_THE_DRIVER = {5, 6, 14}  # numbers that only the driver has, not Metal
 _METAL = {
@@ -62,6 +64,7 @@ def command_buffer_errors(
     gpu_intervals: pd.DataFrame | None,
     submissions: pd.DataFrame | None,
     commits: pd.DataFrame | None,
+    encoders: pd.DataFrame | None,
     allocated_sizes: pd.DataFrame | None,
     machine: Machine,
 ) -> Findings:
@@ -73,7 +76,8 @@ def command_buffer_errors(
         buffer that belongs to nobody known counts too. The first in time is taken for the cause,
         and buffers that the system then discarded for its consequences. A timeout is told apart
         by the device's time for that buffer: it worked, or it waited for more than half of the
-        time since its commit. Codes are read as those of MTLCommandBufferError or of the driver;
+        time since its commit. A buffer that worked on the blit channel, or only encoded copies, is
+        named as one of copies. Codes are read as those of MTLCommandBufferError or of the driver;
         no recording with rows was ever seen that would tell which.
 
     Why it matters:
@@ -105,6 +109,7 @@ def command_buffer_errors(
     buffer = mine["command_buffer"].iloc[0]
     names = _DRIVER if set(mine["code"]) & _OF_THE_DRIVER else _EITHER
     course = _follow_buffer(buffer, time, gpu_intervals, submissions, commits)
+    copies = _made_copies(buffer, gpu_intervals, encoders)
     later = mine.iloc[1:]
     before = theirs[(theirs["time"] <= time) & ~theirs["discarded"]]
     yield finding(
@@ -115,6 +120,7 @@ def command_buffer_errors(
             Fact("name", names.get(code, "an unknown error")),
             Fact("time", time, "ns"),
             Fact("command_buffer", None if pd.isna(buffer) else int(buffer)),
+            Fact("copies", copies),
             *course.facts(),
             *_compare_memory(code, time, allocated_sizes, machine),
             Fact("discarded", bool(code in _DISCARDED)),
@@ -122,7 +128,7 @@ def command_buffer_errors(
             Fact("discarded_later", int(later["discarded"].sum())),
             Fact("others_later", _count_names(later.loc[~later["discarded"], "code"], names)),
         ),
-        lever=_choose_lever(code, course, names),
+        lever=_choose_lever(code, course, names, copies=copies),
         evidence=moments("command_buffer_errors", mine["time"], _name_each(mine["code"], names)),
         severity=Severity.ERROR,
     )
@@ -263,8 +269,26 @@ def _find_commit(
     return None
 
 
-def _choose_lever(code: int, course: BufferCourse, names: dict[int, str]) -> str:
+def _made_copies(
+    buffer: object, intervals: pd.DataFrame | None, encoders: pd.DataFrame | None
+) -> bool:
+    """Tell whether a command buffer only made copies: by its channels, else by its encoders."""
+    if pd.isna(buffer):  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return False
+    for table, column in ((intervals, "channel"), (encoders, "label")):
+        if table is None or column not in table:
+            continue
+        own = (table["command_buffer"] == buffer).fillna(value=False).to_numpy(bool)
+        names = table.loc[own, column].astype("string").fillna("").str.lower()
+        if len(names):
+            return bool(names.str.contains(BLIT).all())
+    return False
+
+
+def _choose_lever(code: int, course: BufferCourse, names: dict[int, str], *, copies: bool) -> str:
     """Return the lever of the first error."""
+    if copies and code in _STOPPED:
+        return "error-in-copies"
     if code == _TIMEOUT and course.worked is not None:
         return "error-timeout" if course.worked else "error-timeout-waiting"
     return _LEVERS.get(code, "error-other") if code in names else "error-other"

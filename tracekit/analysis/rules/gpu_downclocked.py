@@ -3,10 +3,12 @@
 from contextlib import suppress
 from enum import StrEnum
 
+import numpy as np
 import pandas as pd
 
+from tracekit.analysis.idle.work import covered
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Window, busy, overlap, spans
+from tracekit.analysis.intervals import IntervalSet, Window, busy, overlap, spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import Below, Clock, Machine, below_best, clock, held_state
 from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding, longest, moments
@@ -21,6 +23,7 @@ class _ClockCourse(StrEnum):
     RAMP = "clock-ramp"
     NEVER = "clock-down"
     BURSTS = "clock-bursts"
+    PAUSES = "clock-after-pauses"
     HOT = "thermal"
     FALLS = "clock-power-limit"
     UNKNOWN = "clock-unknown"
@@ -30,11 +33,15 @@ _FALLS = 0.95  # of the clock at the beginning, from which a clock is said to fa
 _RAMP = 500_000_000  # ns of work, within which the GPU comes to its best state
 _BUSY = 0.5  # of the window, from which the GPU is kept busy
 _HOT = ("Serious", "Critical")
+_TWO = 2
+_MOSTLY = 2 / 3  # of the stretches of load
+_RISES = 0.9  # of a stretch, for which the clock is low at most where it rises
 
 
 def gpu_downclocked(
     gpu: Device,
     loop: Loop,
+    loaded: pd.DataFrame | None,
     gpu_performance_states: pd.DataFrame | None,
     gauges: pd.DataFrame | None,
     thermal_states: pd.DataFrame | None,
@@ -54,11 +61,11 @@ def gpu_downclocked(
         monitor below `near` (90 %) of the highest clock of the whole run, of those in which the
         GPU was `active` for 25 % or more. It fires when either makes up more than `limit` of it
         (default 10 %); a single low reading is chance. The course of the clock tells why: it never
-        came to the best state, it fell while the machine was hot or was not, the GPU had little to
-        do. A ramp within the first half second of work is a note, and so is a state that the
-        recording's settings held, and a low clock in a loop that something outside paces. Where a
-        monitor reports the clock, the saving is the target's device time less what it would have
-        been at the highest clock.
+        came to the best state, it fell while the machine was hot or was not, it was low behind
+        pauses, the GPU had little to do. Pauses themselves do not count. A ramp within the first
+        half second of work is a note, and so is a state that the recording's settings held, and a
+        low clock in a loop that something outside paces. Where a monitor reports the clock, the
+        saving is the target's device time less what it would have been at the highest clock.
 
     Why it matters:
         What a GPU computes in a second follows its clock. It goes down with heat, on battery and
@@ -73,7 +80,12 @@ def gpu_downclocked(
         whose rank is not known, and where a CPU did the work. The numbers of
         `gpu_device_performance_states` are not used: which of them is fast is not established.
     """
-    states, read = _read_sources(gpu_performance_states, gauges, loop, active)
+    load = (
+        IntervalSet.of(np.array([loop.start]), np.array([loop.end]))
+        if loaded is None
+        else covered(loaded)
+    )
+    states, read = _read_sources(_within(gpu_performance_states, load), gauges, loop, active)
     slow_states = states is not None and states.share > limit
     slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1
     if not slow_states and not slow_clock:
@@ -82,7 +94,7 @@ def gpu_downclocked(
     if held_state(settings, gpu_performance_settings):
         course = _ClockCourse.HELD
     elif states is not None and slow_states:
-        course = _course(states, gpu, loop, thermal_states)
+        course = _course(states, gpu, loop, load, thermal_states)
     noted = course in {_ClockCourse.RAMP, _ClockCourse.HELD} or bool(loop.paced)
     yield finding(
         wording="gpu-downclocked",
@@ -101,7 +113,40 @@ def gpu_downclocked(
     )
 
 
-def _course(below: Below, gpu: Device, loop: Loop, thermal: pd.DataFrame | None) -> _ClockCourse:
+def _within(states: pd.DataFrame | None, load: IntervalSet) -> pd.DataFrame | None:
+    """Return the states in the time in which there was load: nobody waits for the clock of others.
+
+    One that holds over a pause is there before and behind it.
+    """
+    if states is None or load.starts.size < _TWO:
+        return states
+    starts, ends = spans(states)
+    parts: list[pd.DataFrame] = []
+    for begin, end in zip(load.starts.tolist(), load.ends.tolist(), strict=True):
+        inside = (ends > begin) & (starts < end)
+        first = np.maximum(starts[inside], begin)
+        lasted = np.minimum(ends[inside], end) - first
+        parts.append(states[inside].assign(start=first, duration=lasted))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _follows_pauses(below: Below, load: IntervalSet) -> bool:
+    """Tell whether most stretches of load but the first begin below the best clock, and come to it.
+
+    A stretch in which the clock stays low all the time does not follow from the pause.
+    """
+    begins, ends = load.starts[1:], load.ends[1:]
+    if begins.size < _TWO:
+        return False
+    low = IntervalSet.of(below.starts, below.ends)
+    slow_at_first = low.contains(begins)
+    rises = low.within(begins, ends) < _RISES * (ends - begins)
+    return bool((slow_at_first & rises).mean() >= _MOSTLY)
+
+
+def _course(
+    below: Below, gpu: Device, loop: Loop, load: IntervalSet, thermal: pd.DataFrame | None
+) -> _ClockCourse:
     """Tell how the clock went in the loop."""
     best = below.best
     rises = best is not None and (below.starts < best[0]).all()
@@ -112,6 +157,8 @@ def _course(below: Below, gpu: Device, loop: Loop, thermal: pd.DataFrame | None)
         hot = spans(thermal[names.isin(_HOT)])
         if overlap(below.starts, below.ends, *hot) > busy(below.starts, below.ends) / 2:
             return _ClockCourse.HOT
+    if _follows_pauses(below, load):
+        return _ClockCourse.PAUSES
     if gpu.ran(loop) < _BUSY * loop.length:
         return _ClockCourse.BURSTS
     if below.best is None:

@@ -2,14 +2,15 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import host_time_without_wait, loaded_time
+from tracekit.analysis.idle.gaps import Gaps, gaps_of, host_time_without_wait, loaded_time
 from tracekit.analysis.idle.levers import Habits, mechanism
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.savings.estimate import Savings, without_replay
 from tracekit.analysis.scope import Device
-from tracekit.analysis.submission import each, require_commits
+from tracekit.analysis.submission import each, require_commits, rising_encoding
 
 
 def host_bound(
@@ -29,16 +30,20 @@ def host_bound(
     What it looks for:
         Idle time in which nothing was committed, before command buffers for which the host is
         known not to have waited: it had begun to encode them before all earlier work was reported
-        complete, was sampled at work, or its commits do not move with the reports. It fires when
-        that takes more than `limit` of the window (5 %). It is silent where something outside
-        paces the loop. Bubbles counts the same time.
+        complete, was sampled at work, or its commits do not move with the reports. Where the host
+        encodes for three quarters of the time and more, all idle time of a host and of starts is
+        its own, as nothing else sets the pace. Where it waits, encodes all that it waits for as
+        one command buffer, and most idle time is that, the time in which it encoded counts. It
+        says so where the host takes ever longer for a command buffer. It fires when such time is
+        more than `limit` of the window (5 %). It is silent where something outside paces the loop.
+        Bubbles counts the same time.
 
     Why it matters:
         A faster kernel wins nothing here: the loop goes as fast as the host builds and encodes it.
 
     What to do:
-        Give the host less to do: mx.compile, fewer operations, larger command buffers. Where it
-        encodes one command buffer for each wait, commit a part of it earlier.
+        Give the host less to do: fewer operations, larger command buffers. Where it encodes one
+        command buffer for each wait, commit a part of it earlier.
 
     When it abstains:
         When nothing tells when work was committed, when the target is not known, and where a CPU
@@ -46,12 +51,17 @@ def host_bound(
     """
     load = loaded_time(loaded)
     require_commits(timeline)
-    found = host_time_without_wait(gaps)
+    found = _lost(gaps, habits)
     if found.time <= limit * load or loop.paced:
         return
-    pieces = int(loop.rows(timeline, "started")["intervals"].sum())
+    buffers = loop.rows(timeline, "started")
+    pieces = int(buffers["intervals"].sum())
     name = mechanism(Cause.ENCODING, habits)
+    growth = rising_encoding(buffers) if habits.host_sets_the_pace else None
     best = savings.host if savings else without_replay("host", found.time)
+    if name is Mechanism.COMMIT_EARLIER:
+        best = without_replay("commit-earlier", min(found.time, int(buffers["busy"].sum())))
+    each_buffer = max(1, len(buffers))
     yield finding(
         wording="host-bound",
         facts=(
@@ -62,6 +72,14 @@ def host_bound(
             Fact("pieces", pieces),
             Fact("each", each(pieces, iterations)),
             Fact("meanwhile", habits.meanwhile.strip()),
+            Fact("sets_the_pace", habits.host_sets_the_pace),
+            Fact("late_commit", habits.late_commit and not habits.host_sets_the_pace),
+            Fact("encoding_share", habits.encoding, "ratio"),
+            Fact("encoding_each", habits.encoding * load / each_buffer, "ns"),
+            Fact("work_each", float(buffers["busy"].sum()) / each_buffer, "ns"),
+            Fact("buffers", len(buffers)),
+            Fact("encoding_first", growth and growth.first, "ns"),
+            Fact("encoding_last", growth and growth.last, "ns"),
             *best.facts,
         ),
         lever=name,
@@ -69,3 +87,12 @@ def host_bound(
         saving=best.saving,
         within="bubbles",
     )
+
+
+def _lost(gaps: pd.DataFrame, habits: Habits) -> Gaps:
+    """Return the gaps with time of a host that is behind; see the rule."""
+    if habits.host_sets_the_pace:
+        return gaps_of(gaps, Cause.ENCODING, Cause.HOST, Cause.START)
+    if habits.late_commit:
+        return gaps_of(gaps, Cause.ENCODING)
+    return host_time_without_wait(gaps)

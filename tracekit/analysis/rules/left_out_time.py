@@ -4,6 +4,7 @@ import pandas as pd
 
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.iterations import Loop, steady_iterations
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import ALLOCATION, wiring, wirings
@@ -100,7 +101,7 @@ def _load(
             Fact("wired", wired, "ns"),
             Fact("ran", gpu.ran(before), "ns"),
         ),
-        lever="first-result",
+        lever=Mechanism.FIRST_RESULT if compiled or wired or allocated else Mechanism.WORK_BEFORE,
         evidence=(Evidence("gpu_intervals", begin, loop.start, "before the loop"),),
         severity=Severity.NOTE,
     )

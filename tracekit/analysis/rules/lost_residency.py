@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from tracekit.analysis.idle.gaps import loaded_time
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, busy
@@ -21,6 +22,7 @@ _MUCH = 1 << 30  # bytes that a loop hardly allocates again and again
 def lost_residency(
     gpu: Device,
     loop: Loop,
+    loaded: pd.DataFrame | None,
     residency: Wired,
     residency_changes: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
@@ -70,7 +72,7 @@ def lost_residency(
             Fact("window", loop.name),
             Fact("allocated", _sum(residency.allocated), "bytes"),
             Fact("wiring", lasted, "ns"),
-            Fact("wiring_share", lasted / loop.length, "ratio"),
+            Fact("wiring_share", lasted / _load(loop, loaded), "ratio"),
             Fact("sets_changed", _changes(residency_changes, loop)),
             *_facts_of_room(room),
             *_facts_of_machine(machine),
@@ -80,6 +82,11 @@ def lost_residency(
         saving=None if shares is None else shares[Cause.WIRING],
         within="bubbles",
     )
+
+
+def _load(loop: Loop, loaded: pd.DataFrame | None) -> int:
+    """Return how long there was load in the loop."""
+    return loop.length if loaded is None else loaded_time(loaded)
 
 
 def _sum(sizes: Times | None) -> int | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
+import numpy as np
 import pandas as pd
 
 from tracekit.analysis.growth import LIMIT, Growth
@@ -20,6 +21,8 @@ from tracekit.base import size
 _SHOWN = 20
 _HELD = "bytes_held"  # a gauge of workloads that keep a cache: bytes that it has
 _MEANT = 1.25  # times what the workload says that it keeps
+_UNEVEN = 0.4  # of the median, between the 10th and the 90th percentile of unlike iterations
+_TIMES, _MUCH = 2, 1 << 30  # by how much memory grows that ends a run: times, and bytes
 
 
 def memory_growth(
@@ -73,6 +76,7 @@ def memory_growth(
         return
     if growth is not None and growth.is_joint(LIMIT):
         return  # growing-steps says it, together with the time that it costs
+    variation = 0.0 if growth is None else _variation(growth)
     memory = machine.get("memory")
     level = int(found.floors[-1])
     full_after = None
@@ -91,14 +95,38 @@ def memory_growth(
             Fact("memory", int(memory) if memory else None, "bytes"),
             Fact("memory_share", level / memory if memory else None, "ratio"),
             Fact("full_after", full_after, "ns"),
+            Fact("variation", variation, "ratio"),
+            Fact("urgent", _is_urgent(int(found.floors[0]), level)),
         ),
-        lever=_lever(resource_allocations, loop),
+        lever=_lever(resource_allocations, loop, variation),
         evidence=_evidence(found),
     )
 
 
-def _lever(resource_allocations: pd.DataFrame | None, loop: Loop) -> Mechanism:
-    """Return the lever: buffers that grow all the time are copied in order to grow."""
+def _variation(growth: Growth) -> float:
+    """Return how unlike the iterations' device time is: from the 10th to the 90th percentile.
+
+    It is a share of the median; 0 where they are alike, or it rises all the time.
+    """
+    low, middle, high = np.nanquantile(growth.worked, (0.1, 0.5, 0.9)).tolist()
+    if not middle > 0 or growth.device_rises(LIMIT):
+        return 0.0
+    spread = (high - low) / middle
+    return spread if spread > _UNEVEN else 0.0
+
+
+def _is_urgent(first: int, last: int) -> bool:
+    """Tell whether the memory is twice as much at the end, and more by a GiB: it ends the run."""
+    return last > _TIMES * first and last - first > _MUCH
+
+
+def _lever(resource_allocations: pd.DataFrame | None, loop: Loop, variation: float) -> Mechanism:
+    """Return the lever: buffers that grow all the time are copied in order to grow.
+
+    Where iterations differ in size, what is kept is kept for each size.
+    """
+    if variation:
+        return Mechanism.MEMORY_BY_SHAPE
     if resource_allocations is not None:
         with suppress(Unavailable):
             if growing_sizes(allocations(resource_allocations, loop), loop) is not None:
@@ -121,6 +149,7 @@ def _by_request(rises: RequestRises, machine: Machine) -> Finding:
         Fact("at_once", rises.at_once),
         Fact("falls", int((rises.rises < 0).sum()), "count"),
         Fact("machine", None if memory is None else int(memory), "bytes"),
+        Fact("urgent", _is_urgent(int(rises.floors[1]), int(rises.floors[-1]))),
     )
     behind = zip(rises.starts.tolist(), rises.ends.tolist(), rises.floors[1:].tolist(), strict=True)
     return finding(

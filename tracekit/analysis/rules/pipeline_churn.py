@@ -123,6 +123,7 @@ def _make_finding(
         facts=(
             Fact("compilations", len(compiled)),
             Fact("compiled", busy(*ranges(compiled)), "ns"),
+            Fact("compiled_share", busy(*ranges(compiled)) / loop.length, "ratio"),
             Fact("window", loop.name),
             Fact("pipelines", len(used)),
             Fact("names", _list_names(list(used["name"].astype(str)), list(before))),

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_of_waits, loaded_time
+from tracekit.analysis.idle.gaps import gaps_of_waits, idle_time, loaded_time
 from tracekit.analysis.idle.levers import RARE, Habits, mechanism
 from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.iterations import Loop, unit
@@ -59,7 +59,11 @@ def shallow_queue(
         chosen = between_iterations(turns, iterations)
         if per_iteration(turns, iterations) < RARE:
             return
-    best, several, batch = savings.round_trips, savings.in_flight, savings.batch
+    # A replay may let work of several threads run at once; one device wins its idle time at most.
+    idle = idle_time(gaps)
+    best = savings.round_trips.at_most(idle)
+    several = savings.in_flight.at_most(idle)
+    batch = savings.batch.at_most(idle)
     if not chosen.any() or best.saving <= limit * load or loop.paced:
         return
     number = max(1, len(iterations))
@@ -77,7 +81,10 @@ def shallow_queue(
             Fact("way_there", parts[Party.WAY_THERE], "ns"),
             Fact("way_back", parts[Party.WAY_BACK], "ns"),
             Fact("host", parts[Party.HOST], "ns"),
-            Fact("works_share", parties[Party.WORKS] / load, "ratio"),
+            *(
+                Fact(f"{party.replace('-', '_')}_share", parties[party] / load, "ratio")
+                for party in (Party.WORKS, *_TURN)
+            ),
             Fact("in_flight", depth, "buffers"),
             Fact("several", several.number),
             Fact("period_several", (load - several.saving) / number, "ns"),

@@ -58,6 +58,7 @@ def shared_queue(
                 Fact("sure", sure),
                 Fact("usual", behind.usual if sure else None, "ns"),
                 Fact("length", behind.length, "ns"),
+                Fact("waits_share", int(behind.waits.sum()) / loop.length, "ratio"),
             ),
             lever=Mechanism.QUEUE_BEHIND_OWN_WORK,
             severity=Severity.WARNING if sure else Severity.NOTE,

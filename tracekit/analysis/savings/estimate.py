@@ -44,6 +44,11 @@ class Prospect:
     limit: Bottleneck
     number: int = 0
 
+    def at_most(self, time: int) -> "Prospect":
+        """Return the same where no more than this can be won, in ns."""
+        saving, least, most = (min(each, time) for each in (self.saving, self.least, self.most))
+        return replace(self, saving=saving, least=least, most=most)
+
     @property
     def facts(self) -> tuple[Fact, ...]:
         """What a finding states of it."""

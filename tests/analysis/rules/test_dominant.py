@@ -1,0 +1,117 @@
+"""`dominant-work`: one kind of work that has most of the device's time, told without names."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from analysed import MS, judged, named, row_of_steps
+from tracekit.analysis.rule import Finding
+
+US = 1_000
+STEPS = 40
+
+
+def frames(*pieces: tuple[int, str], length: int) -> pd.DataFrame:
+    """Make `gpu_intervals` of steps of so many µs that begin with these pieces, in a row, in µs."""
+    rows: list[tuple[int, int, str, int]] = []
+    for step in range(STEPS):
+        at = step * length
+        for lasts, channel in pieces:
+            rows.append((at, lasts, channel, step + 1))
+            at += lasts
+    names = pd.Index(["start", "duration", "channel", "command_buffer"])
+    frame = pd.DataFrame(rows, columns=names)
+    frame[["start", "duration"]] *= US
+    frame["duration"] = frame["duration"].astype("Int64")
+    frame["command_buffer"] = pd.array(frame["command_buffer"], dtype="UInt64")
+    cells: dict[str, Any] = {"target": True, "clock": "gpu", "label": "Compute Command 0"}
+    return frame.assign(**cells, start_latency=1)
+
+
+def found(frame: pd.DataFrame, length: int) -> list[Finding]:
+    window = named(("steady", 0, STEPS * length * US), unit=1)
+    steps = row_of_steps([length * US] * STEPS)
+    return judged("dominant-work", gpu_intervals=frame, steps=steps, phases=window)
+
+
+REDUCES = [(54_000, "Compute"), *[(250, "Compute")] * 24]
+"""One reduction of 54 ms, and 24 operations of 250 µs."""
+
+
+def test_one_piece_that_is_out_of_all_proportion_is_a_warning() -> None:
+    [one] = found(frames(*REDUCES, length=60_500), 60_500)
+    assert one.severity == "warning"
+    assert one.lever == "dominant-work"
+    assert one.fact("device_share") == pytest.approx(0.9)
+    assert one.fact("length") == 54 * MS
+    assert one.fact("factor") == pytest.approx(216)
+    assert (one.fact("each"), one.fact("pieces")) == (1, 25)
+
+
+def test_many_pieces_that_take_most_are_a_note() -> None:
+    layer = [(150, "Compute"), (1_200, "Compute"), (350, "Compute")]
+    [one] = found(frames(*layer * 26, length=45_000), 45_000)
+    assert one.severity == "note"
+    assert one.fact("each") == 26
+    assert one.fact("device_share") == pytest.approx(1_200 / 1_700)
+
+
+@pytest.mark.parametrize(
+    ("heaviest", "length", "severity"),
+    [
+        pytest.param(15_000, 20_000, "warning", id="misses a refresh"),
+        pytest.param(9_000, 12_000, "note", id="is in time"),
+    ],
+)
+def test_fragments_are_named_where_frames_take_long(
+    heaviest: int, length: int, severity: str
+) -> None:
+    rest = (length - heaviest) // 8
+    frame = frames(
+        (heaviest, "Fragment"), *[(rest, "Vertex"), (rest, "Fragment")] * 4, length=length
+    )
+    [one] = found(frame, length)
+    assert (one.lever, one.severity) == ("dominant-fragments", severity)
+    assert one.fact("channel_share") == pytest.approx((heaviest + 4 * rest) / length, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "length"),
+    [
+        pytest.param(REDUCES, 90_000, id="a device that idles for a third"),
+        pytest.param([(1_000, "Compute")] * 10, 10_000, id="work that is all alike"),
+        pytest.param([(500, "Compute"), (1_000, "Compute")] * 5, 7_500, id="twice as long"),
+        pytest.param([(9_000, "Blit"), (200, "Compute")], 9_200, id="copies"),
+    ],
+)
+def test_other_loops_are_silent(pieces: list[tuple[int, str]], length: int) -> None:
+    assert not found(frames(*pieces, length=length), length)
+
+
+def test_a_prompt_that_comes_before_many_tokens_is_no_kernel_to_replace() -> None:
+    frame = frames(*[(250, "Compute")] * 20, length=5_000)
+    prompts = frame[frame["command_buffer"] % 10 == 1].drop_duplicates("command_buffer")
+    long = prompts.assign(duration=100 * MS)
+    assert not found(pd.concat([frame, long]), 5_000)
+
+
+def errors(channel: str, code: int) -> list[Finding]:
+    frame = frames((9_000, channel), length=10_000)
+    failed = pd.DataFrame({"time": [100 * MS], "command_buffer": [10], "error": [code]})
+    return judged("command-buffer-errors", gpu_intervals=frame, command_buffer_errors=failed)
+
+
+@pytest.mark.parametrize(
+    ("channel", "code", "lever"),
+    [
+        pytest.param("Blit", 3, "error-in-copies", id="copies that hung"),
+        pytest.param("Blit", 2, "error-in-copies", id="copies that timed out"),
+        pytest.param("Blit", 8, "error-out-of-memory", id="no memory"),
+        pytest.param("Compute", 2, "error-timeout", id="computation"),
+    ],
+)
+def test_copies_that_failed_are_told_by_their_channel(channel: str, code: int, lever: str) -> None:
+    [one] = errors(channel, code)
+    assert one.lever == lever
+    assert one.fact("copies") is (channel == "Blit")

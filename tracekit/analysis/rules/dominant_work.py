@@ -1,0 +1,109 @@
+"""`dominant-work`: one kind of work takes most of the device's time."""
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.channels import BLIT
+from tracekit.analysis.idle.gaps import idle_time, loaded_time
+from tracekit.analysis.intervals import spans
+from tracekit.analysis.iterations import Loop, steady_iterations, unit
+from tracekit.analysis.levers import Mechanism
+from tracekit.analysis.rule import Fact, Findings, Severity, finding, longest
+from tracekit.analysis.scope import Device
+
+_FRAGMENT, _VERTEX = "fragment", "vertex"
+_BUSY = 0.85  # of the time in which there was load, that a device works which is the limit
+_FACTOR = 3.0  # times a typical other piece
+_FAR = 20.0  # times, from which one piece is out of all proportion
+_FEW = 2.0  # pieces an iteration
+_MANY = 4.0  # other pieces an iteration: a simulation may well be one kernel and a tiny one
+_IN_EACH = 0.9  # pieces an iteration; fewer are of some iterations only, such as a prompt
+_REFRESH = 16_700_000  # ns: a frame that takes longer misses a display of 60 Hz
+
+
+def dominant_work(
+    gpu: Device,
+    loop: Loop,
+    work_groups: pd.DataFrame,
+    channels: pd.DataFrame,
+    gaps: pd.DataFrame,
+    loaded: pd.DataFrame,
+    iterations: pd.DataFrame,
+    *,
+    limit: float = 0.6,
+) -> Findings:
+    """One kind of work takes most of the device's time, and the device is the limit.
+
+    What it looks for:
+        A loop in which the device works for 85 % of the time and more, and one group of equal
+        pieces (of one channel, kernel and length) that takes more than `limit` (60 %) of its time,
+        each of them three times as long as a typical other piece. It needs no names. It is a note,
+        as a matrix product may well be most of a step; it is a warning where one or two pieces an
+        iteration are twenty times as long as at least four others, or a program that draws misses
+        the refresh of a 60 Hz display with them. Where counters or names say more of the same work,
+        it is silent, and so it is where something outside paces the loop.
+
+    Why it matters:
+        Where the device is the limit, its longest work is what a change has to make shorter: all
+        the rest together wins no more than its own share. A kernel that is chosen for another
+        shape can be ten or a hundred times slower than the right one.
+
+    What to do:
+        Try another kernel, shape or amount of this work before anything else.
+
+    When it abstains:
+        When no loop is found, when the target is not known, and where a CPU did the work.
+    """
+    steady = steady_iterations(iterations)
+    load = loaded_time(loaded)
+    if loop.paced or idle_time(gaps) > (1 - _BUSY) * load or len(work_groups) < 2:  # noqa: PLR2004
+        return
+    top, rest = work_groups.iloc[0], work_groups.iloc[1:]
+    channel = str(top["channel"]).lower()
+    usual = float(np.median(np.repeat(rest["length"], rest["pieces"])))
+    factor = float(top["length"]) / max(1.0, usual)
+    share = float(top["share"])
+    draws = _FRAGMENT in channel or _VERTEX in channel
+    each = float(top["pieces"]) / len(steady)
+    if BLIT in channel or factor < _FACTOR or share <= limit or each < _IN_EACH:
+        return
+    period = load / len(steady)
+    misses = draws and period > _REFRESH
+    pieces = float(work_groups["pieces"].sum()) / len(steady)
+    far = not draws and each <= _FEW and factor >= _FAR and pieces - each >= _MANY
+    of_channel = channels.loc[channels["channel"] == top["channel"], "share"]
+    starts, ends = _pieces(gpu, loop, str(top["channel"]), int(top["length"]))
+    yield finding(
+        wording="dominant-work",
+        facts=(
+            Fact("channel", str(top["channel"])),
+            Fact("kernel", None if pd.isna(top["kernel"]) else str(top["kernel"])),
+            Fact("device_share", share, "ratio"),
+            Fact("channel_share", float(of_channel.max()), "ratio"),
+            Fact("each", each, "count"),
+            Fact("pieces", pieces, "count"),
+            Fact("length", int(top["length"]), "ns"),
+            Fact("usual", usual, "ns"),
+            Fact("factor", factor, "count"),
+            Fact("unit", "frame" if draws else unit(steady)),
+            Fact("period", period, "ns"),
+            Fact("idle", idle_time(gaps) / load, "ratio"),
+        ),
+        lever=_lever(channel),
+        severity=Severity.WARNING if misses or far else Severity.NOTE,
+        evidence=longest("gpu_intervals", starts, ends),
+    )
+
+
+def _lever(channel: str) -> Mechanism:
+    if _FRAGMENT in channel:
+        return Mechanism.DOMINANT_FRAGMENTS
+    return Mechanism.DOMINANT_VERTICES if _VERTEX in channel else Mechanism.DOMINANT_WORK
+
+
+def _pieces(gpu: Device, loop: Loop, channel: str, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pieces of a channel that are about as long as the group's."""
+    rows = loop.rows(gpu.own[gpu.own["channel"] == channel])
+    starts, ends = spans(rows)
+    alike = np.abs((ends - starts) - length) <= length / 2
+    return starts[alike], ends[alike]
