@@ -12,7 +12,7 @@ from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.idle.polls import polled
 from tracekit.analysis.idle.samples import host_words, other_thread
 from tracekit.analysis.idle.threads import threads_of
-from tracekit.analysis.idle.work import Surroundings
+from tracekit.analysis.idle.work import covered
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
 from tracekit.analysis.iterations import Loop, unit
@@ -100,7 +100,7 @@ def habits_of(
     meanwhile: pd.DataFrame | None,
     savings: Savings | None,
     shares: dict[Cause, int],
-    around: Surroundings,
+    encoders: pd.DataFrame | None,
 ) -> Habits:
     """Return what advice on idle time depends on."""
     held = gaps_of_waits(gaps, "yes", "unknown")
@@ -112,7 +112,7 @@ def habits_of(
     idle, load = idle_time(gaps), loaded_time(loaded)
     per_wait = len(buffers) / held.count if held.count else None
     boundaries = gaps_of(gaps, Cause.BETWEEN_BUFFERS)
-    encoding = int(around.written.within(*spans(loaded)).sum()) / max(1, load)
+    encoding = _encoding(encoders, loaded) / max(1, load)
     return Habits(
         waits=waits,
         buffers=per_wait,
@@ -133,6 +133,19 @@ def habits_of(
         other_stream=other_thread(gaps, cpu_profile, submissions),
         meanwhile=host_words(meanwhile),
     )
+
+
+def _encoding(encoders: pd.DataFrame | None, loaded: pd.DataFrame) -> int:
+    """Return how long the thread that encodes most had an encoder open, while there was load; ns.
+
+    Without encoders nothing tells it: a command buffer may be made long before it is used.
+    """
+    if encoders is None or "tid" not in encoders:
+        return 0
+    own = encoders[encoders["target"]]
+    windows = spans(loaded)
+    times = [int(covered(rows).within(*windows).sum()) for _, rows in own.groupby("tid")]
+    return max(times, default=0)
 
 
 def rising_encoding(buffers: pd.DataFrame) -> TrendLine | None:

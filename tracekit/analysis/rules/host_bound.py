@@ -52,7 +52,9 @@ def host_bound(
     load = loaded_time(loaded)
     require_commits(timeline)
     found = _lost(gaps, habits)
-    if found.time <= limit * load or loop.paced:
+    # Starts cost nothing of their own where the host encodes the next one meanwhile.
+    starts = gaps_of(gaps, Cause.START).time if habits.host_sets_the_pace else 0
+    if found.time + starts <= limit * load or loop.paced:
         return
     buffers = loop.rows(timeline, "started")
     pieces = int(buffers["intervals"].sum())
@@ -92,7 +94,7 @@ def host_bound(
 def _lost(gaps: pd.DataFrame, habits: Habits) -> Gaps:
     """Return the gaps with time of a host that is behind; see the rule."""
     if habits.host_sets_the_pace:
-        return gaps_of(gaps, Cause.ENCODING, Cause.HOST, Cause.START)
+        return gaps_of(gaps, Cause.ENCODING, Cause.HOST)
     if habits.late_commit:
         return gaps_of(gaps, Cause.ENCODING)
     return host_time_without_wait(gaps)
