@@ -12,6 +12,7 @@ from .compare import speed_of as speed_of
 from .differences import Difference as Difference
 from .differences import FindingChange as FindingChange
 from .differences import Weight as Weight
+from .page import change_words as change_words
 from .page import course as course
 from .page import heading as heading
 from .page import how_sure as how_sure
