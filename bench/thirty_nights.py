@@ -25,7 +25,7 @@ from pathlib import Path
 
 from month.repository import CAPTURE, Planned, begin, commit
 from tracekit.base.units import percent
-from tracekit.nightly.history.changes import Step
+from tracekit.nightly.history.changes import LevelStep
 from tracekit.nightly.history.night import Judged, Night, Outcome
 from tracekit.nightly.history.steps import steps_of
 from tracekit.nightly.history.store.store import Store
@@ -51,7 +51,7 @@ class Ended:
     """A month: its nights in order, and where a change of the metric was dated."""
 
     nights: tuple[Night, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[LevelStep, ...]
 
     @property
     def alarms(self) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from tracekit.analysis.inject import thresholds
 from tracekit.analysis.levers import Mechanism, lever_of
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.program import ProgramKind
-from tracekit.analysis.result import Check, Measurement, Result
+from tracekit.analysis.result import Measurement, Result, RuleCheck
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance
@@ -28,7 +28,7 @@ from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.nightly.plan.reading import FOLLOWED, keys_of
 from tracekit.pipeline import needed_tables
 from tracekit.tables.joins import asked
-from tracekit.tables.schema import Column, Kind, Schema
+from tracekit.tables.schema import Column, ColumnKind, Schema
 from tracekit.tables.schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[1]
@@ -152,7 +152,7 @@ def _table(schema: Schema) -> str:
 
 
 def _unit(column: Column) -> str:
-    times = {Kind.TIME, Kind.INSTANT, Kind.DURATION}
+    times = {ColumnKind.TIME, ColumnKind.INSTANT, ColumnKind.DURATION}
     return "ns" if column.kind in times else column.unit
 
 
@@ -272,6 +272,6 @@ def test_every_dependency_has_its_reason() -> None:
 def test_every_field_of_a_result_is_documented() -> None:
     page = (REFERENCE / "result.md").read_text()
     documented = set(re.findall(r"`(?:\w+\[\]\.)?(\w+)`", page))
-    kinds = (Result, Measurement, Finding, Check, Provenance)
+    kinds = (Result, Measurement, Finding, RuleCheck, Provenance)
     fields = {field.name for kind in kinds for field in dataclasses.fields(kind)}
     assert fields - documented == set()

@@ -278,7 +278,7 @@ def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
     )
 
 
-def _with(provenance: Provenance, recorded: recorders.Recorded) -> Provenance:
+def _with(provenance: Provenance, recorded: recorders.FinishedRecording) -> Provenance:
     return replace(
         provenance,
         targets=recorded.targets,

@@ -92,13 +92,13 @@ def kv_cache(
 def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
     import mlx.core as mx
 
-    from tracekit.ops import LEAST_BUFFER, PagedCache, Problem, attend, sdpa
+    from tracekit.ops import LEAST_BUFFER, DecodeProblem, PagedCache, attend, sdpa
 
     scale = query.shape[2] ** -0.5
     if not isinstance(cache, PagedCache):
         return sdpa(query[:, :, None], *cache.held(), scale=scale)[:, :, 0]
     lens = mx.full((max(LEAST_BUFFER, query.shape[0]),), cache.length, mx.int32)
-    problem = Problem(query, cache.keys, cache.values, cache.block_tables, lens)
+    problem = DecodeProblem(query, cache.keys, cache.values, cache.block_tables, lens)
     return attend(problem, scale=scale, longest=cache.length)
 
 

@@ -27,7 +27,7 @@ from tracekit.workload import (
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops import Plan, Problem
+    from tracekit.ops import DecodePlan, DecodeProblem
 
 NO_METAL = "MLX has no Metal here, and makes no pipelines for its own ops"
 
@@ -93,7 +93,7 @@ def paged(
     return _step(problem, lens, how if asked or backend() == "metal" else None)
 
 
-def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
+def _step(problem: "DecodeProblem", lens: Sequence[int], how: "DecodePlan | None") -> Step:
     """Make the step of a kernel, or of MLX's own ops where there is no plan for one."""
     from tracekit.base import accepted
     from tracekit.ops import LEAST_BUFFER, attend, largest_error, specializations, traffic_of
@@ -117,7 +117,7 @@ def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
     )
 
 
-def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
+def _prewarmed(problem: "DecodeProblem", how: "DecodePlan | None") -> Measured:
     """Make every specialization of the model before the hot path; say how many there are."""
     from tracekit.ops import BLOCK_SIZES, prewarm
 

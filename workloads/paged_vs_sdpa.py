@@ -31,7 +31,7 @@ from tracekit.workload import (
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops import DenseProblem, DenseShape, Plan, Problem, Traffic
+    from tracekit.ops import CallTraffic, DecodePlan, DecodeProblem, DenseProblem, DenseShape
 
     Attend = Callable[[], mx.array]
 
@@ -99,10 +99,10 @@ def paged_vs_sdpa(
 
 
 def _step(
-    problem: "Problem",
+    problem: "DecodeProblem",
     dense: "DenseProblem",
     shape: "DenseShape",
-    how: "Plan | None",
+    how: "DecodePlan | None",
     *,
     against: Against,
     order: Order,
@@ -127,7 +127,7 @@ def _step(
     return alternate(turns, backend=backend(), results=results, specializations=specializations)
 
 
-def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "Attend":
+def _baseline(problem: "DecodeProblem", dense: "DenseProblem", against: Against) -> "Attend":
     import mlx.core as mx
 
     from tracekit.ops import gathered, naive_attention, sdpa
@@ -150,7 +150,7 @@ def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "A
     return gathering if against == "gather-sdpa" else own
 
 
-def _traffic(problem: "Problem", shape: "DenseShape", against: Against) -> "Traffic":
+def _traffic(problem: "DecodeProblem", shape: "DenseShape", against: Against) -> "CallTraffic":
     from tracekit.ops import dense_traffic, gathered_traffic, naive_traffic
     from tracekit.workload import backend
 

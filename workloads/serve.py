@@ -78,10 +78,18 @@ def serve(
     """
     import mlx.core as mx
 
-    from tracekit.ops import Lengths, Limits, Load, Rate, Shape, Spike, serving_step
+    from tracekit.ops import (
+        LatencyLimits,
+        Lengths,
+        ModelShape,
+        Rate,
+        ServerLoad,
+        Spike,
+        serving_step,
+    )
 
     spikes = tuple(Spike(at, spike_length, spike_rate) for at in spike_at or ())
-    load = Load(
+    load = ServerLoad(
         rate=Rate(rate, ramp, spikes),
         prompts=Lengths("prompt", prompt_lengths, prompt_tokens, prompt_shortest, prompt_longest),
         outputs=Lengths("output", output_lengths, output_tokens, output_shortest, output_longest),
@@ -90,7 +98,7 @@ def serve(
         burstiness=burstiness,
         seed=seed,
     )
-    shape = Shape(
+    shape = ModelShape(
         q_heads=q_heads,
         kv_heads=kv_heads,
         head_dim=head_dim,
@@ -102,4 +110,4 @@ def serve(
         longest=load.longest,
         dtype=getattr(mx, dtype),
     )
-    return serving_step(load, shape, Limits(slo_ttft, slo_tpot, slow_tick))
+    return serving_step(load, shape, LatencyLimits(slo_ttft, slo_tpot, slow_tick))

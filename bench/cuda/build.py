@@ -20,8 +20,8 @@ from norms import norm_checks, norm_timed
 from translate import Translated, translate
 
 from tracekit.lab.msl.emulation import Generated, generated
-from tracekit.ops.attention.metal import Plan, heads_at_once, paged_decode, plan
-from tracekit.ops.attention.problem import HEAD_DIMS, Problem
+from tracekit.ops.attention.metal import DecodePlan, heads_at_once, paged_decode, plan
+from tracekit.ops.attention.problem import HEAD_DIMS, DecodeProblem
 from tracekit.ops.kernels import DTYPES
 
 FLAGS = ["-std=c++17", "-O3", "-arch=sm_90", "-ftz=true", "-cubin", "-Xptxas", "-v"]
@@ -47,11 +47,11 @@ class Modules:
         """Trace a call, and return its launches as JSON."""
         return [self._launch(one) for one in generated(call, *arrays)]
 
-    def decode(self, problem: Problem, how: Plan) -> dict[str, Any]:
+    def decode(self, problem: DecodeProblem, how: DecodePlan) -> dict[str, Any]:
         """Return how a decode call is shared out, and its launches, as JSON."""
 
         def call(*arrays: mx.array) -> mx.array:
-            return paged_decode(Problem(*arrays), scale=1.0, how=how)
+            return paged_decode(DecodeProblem(*arrays), scale=1.0, how=how)
 
         pages = (problem.k_pages, problem.v_pages)
         arrays = (problem.q, *pages, problem.block_tables, problem.context_lens)
@@ -72,14 +72,16 @@ class Modules:
 
 def described(
     lens: list[int], heads: tuple[int, int], head_dim: int, block_size: int, dtype: mx.Dtype
-) -> tuple[Problem, dict[str, Any]]:
+) -> tuple[DecodeProblem, dict[str, Any]]:
     """Return a problem of zeros, and its sizes as JSON."""
     q_heads, kv_heads = heads
     batch, blocks = len(lens), -(-max(lens) // block_size)
     pool = (batch * blocks, block_size, kv_heads, head_dim)
     pages = mx.zeros(pool, dtype)
     tables, lengths = mx.zeros((batch, blocks), mx.int32), mx.zeros((max(8, batch),), mx.int32)
-    problem = Problem(mx.zeros((batch, q_heads, head_dim), dtype), pages, pages, tables, lengths)
+    problem = DecodeProblem(
+        mx.zeros((batch, q_heads, head_dim), dtype), pages, pages, tables, lengths
+    )
     sizes = {"lens": lens, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}
     dtype_name = str(dtype).removeprefix("mlx.core.")
     return problem, {**sizes, "block_size": block_size, "blocks": blocks, "dtype": dtype_name}
@@ -112,12 +114,12 @@ def timed(modules: Modules, *, sweep: bool) -> Iterator[dict[str, Any]]:
             yield {**sizes, **modules.decode(problem, how), "names": names}
 
 
-def told(problem: Problem) -> Plan:
+def told(problem: DecodeProblem) -> DecodePlan:
     """Return what `plan` chooses if it knows the device."""
     return plan(problem, cores=CORES)
 
 
-def chosen(problem: Problem, *, others: bool) -> Iterator[Plan]:
+def chosen(problem: DecodeProblem, *, others: bool) -> Iterator[DecodePlan]:
     """Yield what `plan` chooses by itself, other launches of it, and the other kernels."""
     own = told(problem)
     plans = [plan(problem), own, replace(own, ahead=True)]
@@ -129,7 +131,7 @@ def chosen(problem: Problem, *, others: bool) -> Iterator[Plan]:
     yield from dict.fromkeys(plans)
 
 
-def variants(problem: Problem) -> Iterator[Plan]:
+def variants(problem: DecodeProblem) -> Iterator[DecodePlan]:
     """Yield many ways to share the work out."""
     group = problem.q_heads // problem.kv_heads
     sizes = itertools.product((8, 16), (1, 2, 4, 8), (128, 256, 384, 512, 1024))
@@ -138,7 +140,7 @@ def variants(problem: Problem) -> Iterator[Plan]:
     ):
         if tile * tokens <= 32 and not (threads == 1024 and tile * tokens > 16):
             heads = heads_at_once(group, tile)
-            yield Plan("grouped", threads, partitions, tile, heads, tokens, ahead)
+            yield DecodePlan("grouped", threads, partitions, tile, heads, tokens, ahead)
 
 
 def compiled(modules: Modules, folder: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tracekit.base.errors import InputError
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
-from tracekit.tables.bundle.container.store import Store
+from tracekit.tables.bundle.container.store import TableStore
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.bundle.run_info import issues_of, losses_of, toc_of
 from tracekit.tables.bundle_xml import UnwritableError, write_table
@@ -93,7 +93,7 @@ def told(path: Path, only: Sequence[Key] | None = None, *, xml: bool = True) -> 
     unread: dict[Key, str] = {}
     for run, table in pairs:
         key = (run.number, table.number)
-        if not isinstance(table, Store):
+        if not isinstance(table, TableStore):
             unread[key] = table.why
             continue
         try:
@@ -107,7 +107,7 @@ def told(path: Path, only: Sequence[Key] | None = None, *, xml: bool = True) -> 
     return Told(tables, unread, toc, tuple(issues), sentences)
 
 
-def _table(run: BundleRun, store: Store) -> tuple[tuple[pa.Table, pa.Table], tuple[str, ...]]:
+def _table(run: BundleRun, store: TableStore) -> tuple[tuple[pa.Table, pa.Table], tuple[str, ...]]:
     reader = BundleReader(run, store, "//trace-toc[1]/run[1]/data[1]/table[1]")
     layout: Layout | None = None
     parts: list[pa.Table] = []
@@ -127,7 +127,7 @@ def _numbers(found: tuple[pa.Table, pa.Table]) -> tuple[int, list[pa.ChunkedArra
     return table.num_rows, columns
 
 
-def _write(run: BundleRun, store: Store) -> None:
+def _write(run: BundleRun, store: TableStore) -> None:
     with suppress(UnwritableError):
         write_table(BytesIO(), run, store, 1)
 

@@ -8,19 +8,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.tables.joins import made
-from tracekit.tables.schema import Kind
+from tracekit.tables.schema import ColumnKind
 from tracekit.tables.schemas import SCHEMAS
 
 Times = NDArray[np.int64]
 _TYPES = {
-    Kind.TIME: "int64",
-    Kind.DURATION: "Int64",
-    Kind.INSTANT: "Int64",
-    Kind.INTEGER: "Int64",
-    Kind.IDENTIFIER: "UInt64",
-    Kind.NUMBER: "Float64",
-    Kind.FLAG: "boolean",
-    Kind.TARGET: "bool",
+    ColumnKind.TIME: "int64",
+    ColumnKind.DURATION: "Int64",
+    ColumnKind.INSTANT: "Int64",
+    ColumnKind.INTEGER: "Int64",
+    ColumnKind.IDENTIFIER: "UInt64",
+    ColumnKind.NUMBER: "Float64",
+    ColumnKind.FLAG: "boolean",
+    ColumnKind.TARGET: "bool",
 }
 
 

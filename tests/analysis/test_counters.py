@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from analysed import M1_MAX, M3_MAX, MS, given, intervals, phases, samples
-from tracekit.analysis.counters import Group, Kind, Meaning, bandwidth, extremes, meaning
+from tracekit.analysis.counters import CounterKind, Group, Meaning, bandwidth, extremes, meaning
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Evidence, Fact
 
@@ -35,12 +35,12 @@ def test_counters_of_both_sets_mean_something() -> None:
     for name in [*M3, *M1]:
         known = meaning(name)
         assert known is not None, name
-        kinds = Kind.LIMITER, Kind.UTILIZATION, Kind.BANDWIDTH
+        kinds = CounterKind.LIMITER, CounterKind.UTILIZATION, CounterKind.BANDWIDTH
         for kind, word in zip(kinds, ("Limiter", "Utilization", "Bandwidth"), strict=True):
             assert (known.kind is kind) is name.endswith(word), name
     assert {found.group for name in [*M1, *M3] if (found := meaning(name))} == set(Group)
-    assert meaning("F16 Limiter") == Meaning(Kind.LIMITER, Group.ARITHMETIC, "F16")
-    assert meaning("GPU Read Bandwidth") == Meaning(Kind.BANDWIDTH, Group.MEMORY, "read")
+    assert meaning("F16 Limiter") == Meaning(CounterKind.LIMITER, Group.ARITHMETIC, "F16")
+    assert meaning("GPU Read Bandwidth") == Meaning(CounterKind.BANDWIDTH, Group.MEMORY, "read")
     for name in ("RT Unit Active", "Top Performance Limiter", "Partial Renders", "", "Limiter"):
         assert meaning(name) is None  # no load of a unit
 

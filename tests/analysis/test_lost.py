@@ -23,7 +23,7 @@ from tracekit import pipeline
 from tracekit.analysis.analyze import judge, measure, used_tables
 from tracekit.analysis.given import OF_MARKS, Given, recorded_tables
 from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.result import Check, Measurement, Status
+from tracekit.analysis.result import Measurement, RuleCheck, Status
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.wording import ShownFact
@@ -65,7 +65,7 @@ _SERVE |= {"prompt_tokens": 12, "prompt_shortest": 4, "prompt_longest": 40}
 _SERVE |= {"output_tokens": 6, "output_shortest": 1, "output_longest": 20}
 _SERVE |= {"slo_ttft": 40.0, "slo_tpot": 4.0, "slow_tick": 2.0}
 
-Judged = tuple[Check, list[Finding]]
+Judged = tuple[RuleCheck, list[Finding]]
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import pytest
 
 from tracekit.analysis.result import (
     Better,
-    Check,
     Measurement,
     Reason,
     Result,
+    RuleCheck,
     Status,
     load,
     reasons,
@@ -44,7 +44,10 @@ RESULT = Result(
             effects=("shallow-queue",),
         ),
     ),
-    checks=(Check("bubbles", Status.FOUND), Check("low-occupancy", Status.ABSTAINED, "none.")),
+    checks=(
+        RuleCheck("bubbles", Status.FOUND),
+        RuleCheck("low-occupancy", Status.ABSTAINED, "none."),
+    ),
 )
 
 
@@ -83,12 +86,12 @@ def test_a_result_comes_back_from_the_fields_that_are_documented(tmp_path: Path)
 
 def test_rules_with_one_reason_stand_together_the_most_first() -> None:
     checks = (
-        Check("bubbles", Status.PASSED),
-        Check("late-start", Status.ABSTAINED, "no steps."),
-        Check("low-occupancy", Status.ABSTAINED, "no counters."),
-        Check("broken", Status.FAILED, "no counters."),
-        Check("memory-bound", Status.ABSTAINED, "no counters."),
-        Check("quiet", Status.ABSTAINED),
+        RuleCheck("bubbles", Status.PASSED),
+        RuleCheck("late-start", Status.ABSTAINED, "no steps."),
+        RuleCheck("low-occupancy", Status.ABSTAINED, "no counters."),
+        RuleCheck("broken", Status.FAILED, "no counters."),
+        RuleCheck("memory-bound", Status.ABSTAINED, "no counters."),
+        RuleCheck("quiet", Status.ABSTAINED),
     )
     assert reasons(checks, Status.ABSTAINED) == (
         Reason("no counters.", ("low-occupancy", "memory-bound")),
@@ -106,7 +109,7 @@ def test_every_text_of_a_result_is_redacted() -> None:
         Provenance(warnings=(said,)),
         metrics=(Measurement("gpu_busy", None, "ns", Better.NEITHER, said),),
         findings=(Finding("bubbles", Severity.WARNING, said, said, evidence, saving=1),),
-        checks=(Check("bubbles", Status.FAILED, said),),
+        checks=(RuleCheck("bubbles", Status.FAILED, said),),
     )
     found = redact_result(result, own_redaction([("Ada's Mac", "<device>")]))
     assert "Ada" not in repr(found)

@@ -10,21 +10,23 @@ import pytest
 
 from cuda.translate import Translated, translate
 from tracekit.lab.msl.emulation import generated
-from tracekit.ops.attention.metal import Kernel, Plan, paged_decode, plan
-from tracekit.ops.attention.problem import Problem, draw_problem
+from tracekit.ops.attention.metal import DecodePlan, Kernel, paged_decode, plan
+from tracekit.ops.attention.problem import DecodeProblem, draw_problem
 from tracekit.ops.norm import NormProblem, fused_kernel
 
 BENCH = Path(__file__).parents[2] / "bench"
 
 
-def _translated(kernel: Kernel, partitions: int | None = None) -> tuple[Plan, list[Translated]]:
+def _translated(
+    kernel: Kernel, partitions: int | None = None
+) -> tuple[DecodePlan, list[Translated]]:
     problem = draw_problem(
         [5], q_heads=4, kv_heads=2, head_dim=80, block_size=16, max_blocks=1, dtype=mx.bfloat16
     )
     how = plan(problem, kernel=kernel, partitions=partitions)
 
     def call(*arrays: mx.array) -> mx.array:
-        return paged_decode(Problem(*arrays), scale=1.0, how=how)
+        return paged_decode(DecodeProblem(*arrays), scale=1.0, how=how)
 
     pages = (problem.k_pages, problem.v_pages)
     arrays = (problem.q, *pages, problem.block_tables, problem.context_lens)

@@ -14,7 +14,7 @@ import pytest
 from bundle_writer import Process, RunInfo, write_bundle
 from command_line import run
 from small_bundle import intervals, ticks
-from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import InconclusiveError
 from tracekit.base.recording import Provenance, Recording
@@ -91,7 +91,7 @@ def test_rules_that_are_effects_are_named_beside_the_finding(
 
 @pytest.mark.parametrize("status", [Status.ABSTAINED, Status.FAILED])
 def test_only_xctrace_must_be_known_to_have_recorded_the_target(status: Status) -> None:
-    checks = (Check("capture-empty", status, "no table could be read."),)
+    checks = (RuleCheck("capture-empty", status, "no table could be read."),)
     require_rows(Result(Provenance(recorder="import"), checks=checks))
     with pytest.raises(InconclusiveError, match="no table could be read"):
         require_rows(Result(Provenance(recorder="xctrace"), checks=checks))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.lab.bench.document import Bench, Row, Timing, save, summarize
+from tracekit.lab.bench.document import Bench, BenchRow, Timing, save, summarize
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.metal_queue import Dispatch
 
@@ -22,13 +22,13 @@ def timing(samples: tuple[float, ...]) -> Timing:
     return Timing(samples, 1, summarize(samples))
 
 
-def written(path: Path, *rows: Row, machine: dict[str, Any] = MACHINE) -> Path:
+def written(path: Path, *rows: BenchRow, machine: dict[str, Any] = MACHINE) -> Path:
     save(Bench({"machine": machine, "tracekit": "0.1.0"}, Shape(), {"warmup": 3}, rows), path)
     return path
 
 
-def subject(name: str, samples: tuple[float, ...], **known: Any) -> Row:
-    return Row(name, "decode", "measured", micro=timing(samples), **known)
+def subject(name: str, samples: tuple[float, ...], **known: Any) -> BenchRow:
+    return BenchRow(name, "decode", "measured", micro=timing(samples), **known)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_bench_beside_busy_processes_decides_nothing(
 
 
 def test_a_subject_without_times_says_why(tracekit: Run, tmp_path: Path) -> None:
-    broken = Row("norm-fused", "norm", "unavailable", "it is a Metal kernel")
+    broken = BenchRow("norm-fused", "norm", "unavailable", "it is a Metal kernel")
     before = written(tmp_path / "before.json", broken, subject("paged", QUICK))
     after = written(tmp_path / "after.json", subject("norm-fused", QUICK), subject("paged", QUICK))
     ran = tracekit("compare", before, after, "--json")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from step_samples import Broken, noisy, sample_of, tables_of
-from tracekit.analysis.result import Check, Result, Status
+from tracekit.analysis.result import Result, RuleCheck, Status
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Process, Provenance
 from tracekit.compare.compare import compare
@@ -128,12 +128,12 @@ def test_a_full_machine_spoils_times_both_ways(subtests: pytest.Subtests) -> Non
 
 
 def found(*findings: Finding) -> Any:
-    return sample_of(TIMES, findings=findings, checks=[Check("bubbles", Status.FOUND)])
+    return sample_of(TIMES, findings=findings, checks=[RuleCheck("bubbles", Status.FOUND)])
 
 
 def test_new_and_gone_are_what_the_other_side_looked_for() -> None:
-    passed = sample_of(TIMES, checks=[Check("bubbles", Status.PASSED)])
-    blind = sample_of(TIMES, checks=[Check("bubbles", Status.ABSTAINED, "there is no table.")])
+    passed = sample_of(TIMES, checks=[RuleCheck("bubbles", Status.PASSED)])
+    blind = sample_of(TIMES, checks=[RuleCheck("bubbles", Status.ABSTAINED, "there is no table.")])
     idle = found(IDLE)
     for before, after, course, reason in (
         (passed, idle, Became.APPEARED, ""),
@@ -163,7 +163,7 @@ def test_a_finding_grows_with_severity_and_cost() -> None:
 
 def test_new_ones_come_first_and_several_runs_are_counted() -> None:
     other, worse = replace(IDLE, rule="another"), replace(CONTENDED, severity=Severity.ERROR)
-    checks = [Check(rule, Status.PASSED) for rule in ("bubbles", "another")]
+    checks = [RuleCheck(rule, Status.PASSED) for rule in ("bubbles", "another")]
     before = [found(other, worse), found(other), sample_of(TIMES, checks=checks)]
     changes = finding_changes(before, [found(IDLE, other, worse)])
     counted = [(change.rule, change.runs_before) for change in changes]

@@ -9,7 +9,7 @@ import pytest
 
 from page_words import readable
 from step_samples import MS, sample_of, tables_of
-from tracekit.analysis.result import Better, Check, Measurement, Status
+from tracekit.analysis.result import Better, Measurement, RuleCheck, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.compare import page as words
 from tracekit.compare.compare import compare
@@ -30,7 +30,7 @@ def sides() -> Sides:
         [2 * MS] * 40,
         "tuesday",
         findings=[seen],
-        checks=[Check("bubbles", Status.FOUND)],
+        checks=[RuleCheck("bubbles", Status.FOUND)],
         tables=tables_of([2 * MS] * 40, begin=5 * MS),
         parameters={"slow": HOSTILE},
     )

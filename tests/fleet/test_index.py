@@ -11,11 +11,11 @@ import pytest
 from lxml import html
 
 from command_line import assert_error
-from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Process, Provenance, Recording, save
 from tracekit.fleet.index import MOST_POINTS, entries_of, kind_of, points, write_index
-from tracekit.lab.bench.document import Bench, Row, Timing, summarize
+from tracekit.lab.bench.document import Bench, BenchRow, Timing, summarize
 from tracekit.lab.bench.document import save as save_bench
 from tracekit.lab.bench.inputs import Shape
 
@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> Callable[..., Recording]:
         known = replace(of, created=created)
         speed = Measurement("tokens_per_second", rate, "tokens/s", Better.HIGHER)
         step = Measurement("step_p50", 1e6, "ns", Better.LOWER)
-        check = Check("bubbles", Status.FOUND if findings else Status.PASSED)
+        check = RuleCheck("bubbles", Status.FOUND if findings else Status.PASSED)
         recording.save_provenance(known)
         save(recording.result_file, Result(known, (speed, step), findings, (check,)))
         return recording
@@ -66,8 +66,8 @@ def test_the_command_writes_a_row_for_each_run(tracekit: Any, run: Any, tmp_path
 def test_a_bench_stands_beside_runs_with_its_subjects(run: Any, tmp_path: Path) -> None:
     run("decode", "2026-03-09T01:00:00+00:00", 500.0)
     samples = (2e6, 3e6, 4e6)
-    paged = Row("paged", "decode", "measured", micro=Timing(samples, 1, summarize(samples)))
-    broken = Row("naive", "decode", "failed", "ValueError: no")
+    paged = BenchRow("paged", "decode", "measured", micro=Timing(samples, 1, summarize(samples)))
+    broken = BenchRow("naive", "decode", "failed", "ValueError: no")
     started = "2026-03-09T02:00:00+00:00"
     whole = Bench({"machine": {"chip": "Apple M4 Max"}}, Shape(), {}, (paged,), started)
     save_bench(whole, tmp_path / "before.json")

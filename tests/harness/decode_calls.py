@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from tracekit.base import tolerances
 from tracekit.base.tolerances import as_float64
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import Kernel
+from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.emulation import Generated, generated
-from tracekit.lab.msl.program import Order, Program, Statistics
-from tracekit.ops.attention.metal import Plan, paged_decode
-from tracekit.ops.attention.problem import Problem, reference_of
+from tracekit.lab.msl.program import KernelProgram, Statistics, ThreadOrder
+from tracekit.ops.attention.metal import DecodePlan, paged_decode
+from tracekit.ops.attention.problem import DecodeProblem, reference_of
 
 Array = NDArray[Any]
 
@@ -38,7 +38,7 @@ class Case:
 
 
 @cache
-def drawn(case: Case) -> Problem:
+def drawn(case: Case) -> DecodeProblem:
     """Draw a problem with NaN in unused rows, and pages that do not exist in unused entries."""
     random = np.random.default_rng(0)
     batch, block = len(case.lens), case.block_size
@@ -56,7 +56,7 @@ def drawn(case: Case) -> Problem:
     lens = np.zeros(max(8, batch), np.int32)
     lens[:batch] = case.lens
     floats = [mx.array(array).astype(case.dtype) for array in (q, *pages)]
-    return Problem(*floats, mx.array(tables), mx.array(lens))
+    return DecodeProblem(*floats, mx.array(tables), mx.array(lens))
 
 
 @cache
@@ -64,22 +64,22 @@ def expected(case: Case) -> NDArray[np.float64]:
     return reference_of(drawn(case), scale=case.head_dim**-0.5)
 
 
-def traced(case: Case, how: Plan) -> tuple[Generated, ...]:
+def traced(case: Case, how: DecodePlan) -> tuple[Generated, ...]:
     """Return the kernels of a call, in the text that MLX would compile."""
     problem = drawn(case)
 
     def call(*arrays: mx.array) -> mx.array:
-        return paged_decode(Problem(*arrays), scale=1.0, how=how)
+        return paged_decode(DecodeProblem(*arrays), scale=1.0, how=how)
 
     return generated(call, *(getattr(problem, name) for name in ARRAYS))
 
 
-def compiled(kernels: Iterable[Generated]) -> dict[str, Program]:
-    texts: dict[str, Kernel] = {}
+def compiled(kernels: Iterable[Generated]) -> dict[str, KernelProgram]:
+    texts: dict[str, KernelText] = {}
     for kernel in kernels:
         text, _, _ = kernel.text.partition("template [[host_name")
         plain = text.replace(kernel.function, kernel.name)
-        texts[kernel.function] = Kernel(plain, kernel.name, kernel.template)
+        texts[kernel.function] = KernelText(plain, kernel.name, kernel.template)
     with ThreadPoolExecutor() as pool:
         programs = pool.map(partial(compile_kernel, checked=True), texts.values())
         return dict(zip(texts, programs, strict=True))
@@ -92,9 +92,9 @@ def numpy_of(array: mx.array) -> Array:
 
 def run(
     case: Case,
-    how: Plan,
-    programs: Mapping[str, Program],
-    order: Order,
+    how: DecodePlan,
+    programs: Mapping[str, KernelProgram],
+    order: ThreadOrder,
     changes: Mapping[str, Array] | None = None,
 ) -> tuple[NDArray[np.float64], Statistics]:
     problem = drawn(case)

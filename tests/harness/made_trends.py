@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tracekit.nightly.history.changes import Changes, Ramp, Step, trend
+from tracekit.nightly.history.changes import Changes, LevelStep, Ramp, trend
 
 NOISE = 0.009
 _ODD = (0.25, -0.2)
@@ -118,7 +118,7 @@ KINDS: dict[str, Callable[[random.Random], Truth]] = {
 }
 
 
-def is_dated(found: Step, at: int) -> bool:
+def is_dated(found: LevelStep, at: int) -> bool:
     """Tell whether a step is dated within a night, or within what it leaves open."""
     return min(found.earliest, found.index - 1) <= at <= max(found.latest, found.index + 1)
 

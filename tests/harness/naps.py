@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session.child import Prepared
+from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.program import Bounds, Timeouts
 from tracekit.nightly.session.variants import candidate_of, reference_of
 from tracekit.record.supervisor import Supervisor
@@ -72,7 +72,7 @@ def write_naps(home: Path) -> Path:
 
 
 @contextmanager
-def prepared_in(home: Path, **values: Any) -> Iterator[Prepared]:
+def prepared_in(home: Path, **values: Any) -> Iterator[PreparedCapture]:
     """Prepare a capture of naps against naps by a plan in `home`; nothing is started."""
     usual = {"reference": Reference(), "turn": 0.01, "warmup": 1, "pairs": 2}
     capture = Capture("short", "naps", write_naps(home), **{**usual, **values})
@@ -85,4 +85,4 @@ def prepared_in(home: Path, **values: Any) -> Iterator[Prepared]:
     with Supervisor(night) as supervisor:
         bounds, candidate = Bounds(supervisor, HASTY), candidate_of(capture, plan)
         with reference_of(capture, plan, candidate, bounds) as reference:
-            yield Prepared(capture, night, candidate, reference, bounds)
+            yield PreparedCapture(capture, night, candidate, reference, bounds)

@@ -23,7 +23,7 @@ from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night
-from tracekit.nightly.session.child import Prepared
+from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.program import Bounds, BudgetSpentError
 from tracekit.nightly.session.variants import CodeVariant, candidate_of, reference_of
 
@@ -130,7 +130,13 @@ class Played:
         return (self.top / "nights" / "trend.html").read_text()
 
     def _measure(
-        self, prepared: Prepared, *, session: int = 1, first: int = 1, pairs: int = 0, **_: object
+        self,
+        prepared: PreparedCapture,
+        *,
+        session: int = 1,
+        first: int = 1,
+        pairs: int = 0,
+        **_: object,
     ) -> Iterator[Pair]:
         for number in range(first, first + pairs):
             if number - first == self.stopped:
@@ -158,7 +164,7 @@ class Played:
 @contextmanager
 def _ready(
     capture: Capture, plan: NightPlan, folder: Path, *, deadline: float
-) -> Generator[Prepared]:
+) -> Generator[PreparedCapture]:
     bounds = Bounds(None, deadline=deadline)  # type: ignore[arg-type]
     candidate = candidate_of(capture, plan)
     with reference_of(capture, plan, candidate, bounds) as reference:
@@ -166,4 +172,6 @@ def _ready(
         for one in filter(None, (candidate, reference)):
             words = ", ".join(one.difference) or one.workload
             described[one.role] = Described(one.workload, commit=one.commit, words=words)
-        yield Prepared(capture, folder, candidate, reference, bounds, described, backend="cpu")
+        yield PreparedCapture(
+            capture, folder, candidate, reference, bounds, described, backend="cpu"
+        )

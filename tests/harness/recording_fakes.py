@@ -6,13 +6,13 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from tracekit.record.recorder import Launch, Recorded
+from tracekit.record.recorder import FinishedRecording, ProgramLaunch
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.recording_process import Deadlines
-from tracekit.record.xctrace.tool import Timeouts, Xctrace
+from tracekit.record.xctrace.tool import ToolTimeouts, Xctrace
 
 Scenario = Callable[..., None]
-Record = Callable[..., Recorded]
+Record = Callable[..., FinishedRecording]
 
 # Generous where a busy machine must not fail a test, short where a scenario hangs on purpose.
 DEADLINES = Deadlines(
@@ -21,8 +21,8 @@ DEADLINES = Deadlines(
 )  # fmt: skip
 STEEP = (0.2, 0.2, 0.2, 10)
 
-QUICK = Launch(("/bin/true",))
-SLOW = Launch(("/bin/sleep", "60"))
+QUICK = ProgramLaunch(("/bin/true",))
+SLOW = ProgramLaunch(("/bin/sleep", "60"))
 
 
 def interrupting(moment: str, told: list[str]) -> Callable[[str], None]:
@@ -56,7 +56,7 @@ def xcode(**said: str) -> Xctrace:
         assert argv[1:] in _QUESTIONS
         return Completed(argv, 0, (_ANSWERS | said)[argv[2] if argv[1] == "list" else argv[1]])
 
-    return Xctrace("/X/xctrace", run, Timeouts(pauses=()))
+    return Xctrace("/X/xctrace", run, ToolTimeouts(pauses=()))
 
 
 def binary(plist: Any) -> bytes:

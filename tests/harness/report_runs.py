@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
 from typed_rows import frames
@@ -83,10 +83,10 @@ def host_run() -> Run:
         Finding("trace-overhead", Severity.NOTE, "Recording cost 1.2 %.", ""),
     )  # fmt: skip
     checks = (
-        Check("capture-empty", Status.PASSED),
-        Check("bubbles", Status.FOUND),
-        Check("low-occupancy", Status.ABSTAINED, "the recording has no GPU counters."),
-        Check("gpu-contended", Status.ABSTAINED, "the work ran on the CPU."),
+        RuleCheck("capture-empty", Status.PASSED),
+        RuleCheck("bubbles", Status.FOUND),
+        RuleCheck("low-occupancy", Status.ABSTAINED, "the recording has no GPU counters."),
+        RuleCheck("gpu-contended", Status.ABSTAINED, "the work ran on the CPU."),
     )
     return Run(Result(provenance, metrics, findings, checks), host_tables())
 
@@ -125,7 +125,7 @@ def trace_run() -> Run:
     tables = frames(
         gpu_intervals=intervals, driver_intervals=[driver], compiler_activity=[compiler]
     )
-    checks = (Check("capture-empty", Status.PASSED), Check("bubbles", Status.PASSED))
+    checks = (RuleCheck("capture-empty", Status.PASSED), RuleCheck("bubbles", Status.PASSED))
     return Run(Result(provenance, metrics, (), checks), tables)
 
 
@@ -229,11 +229,11 @@ def paced_run() -> Run:
         Finding("pipeline-churn", Severity.WARNING, "2 are new.", "`warm up`", tuple(churn), 9),
     )
     checks = (
-        Check("pipeline-churn", Status.FOUND),
-        Check("odd", Status.ABSTAINED, "the moon is full."),
-        Check("b", Status.ABSTAINED, "no GPU."),
-        Check("c", Status.ABSTAINED, "no GPU."),
-        Check("d", Status.FAILED, "ZeroDivisionError"),
+        RuleCheck("pipeline-churn", Status.FOUND),
+        RuleCheck("odd", Status.ABSTAINED, "the moon is full."),
+        RuleCheck("b", Status.ABSTAINED, "no GPU."),
+        RuleCheck("c", Status.ABSTAINED, "no GPU."),
+        RuleCheck("d", Status.FAILED, "ZeroDivisionError"),
     )
     tables = frames(**rows)
     settings = {"instrument": ["GPU"], "setting": ["Counter Set: Performance Limiters"]}

@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import Kernel
-from tracekit.lab.msl.program import Order, Program, Statistics
+from tracekit.lab.msl.edits import KernelText
+from tracekit.lab.msl.program import KernelProgram, Statistics, ThreadOrder
 
 Array = NDArray[Any]
 
@@ -29,13 +29,13 @@ PLACES = """\
     uint simdgroup [[simdgroup_index_in_threadgroup]]"""
 
 
-def kernel(body: str, parameters: str, *, before: str = "", **options: Any) -> Kernel:
+def kernel(body: str, parameters: str, *, before: str = "", **options: Any) -> KernelText:
     """Make a kernel `k` of its parameters and its body, which knows i, t, g, lane, simdgroup."""
     text = f"{before}kernel void k({parameters},\n{PLACES}) {{\n{body}\n}}\n"
-    return Kernel(text, "k", **options)
+    return KernelText(text, "k", **options)
 
 
-def compiled(body: str, parameters: str, *, checked: bool = False, **options: Any) -> Program:
+def compiled(body: str, parameters: str, *, checked: bool = False, **options: Any) -> KernelProgram:
     return compile_kernel(kernel(body, parameters, **options), checked=checked)
 
 
@@ -46,7 +46,7 @@ def run(
     *,
     threads: int,
     threadgroup: int = 32,
-    order: Order = Order.ASCENDING,
+    order: ThreadOrder = ThreadOrder.ASCENDING,
     checked: bool = False,
     **options: Any,
 ) -> Statistics:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.result import Better, Check, Measurement, Result
+from tracekit.analysis.result import Better, Measurement, Result, RuleCheck
 from tracekit.analysis.rule import Finding
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Process, Provenance
@@ -57,7 +57,7 @@ def sample_of(
     name: str = "run",
     *,
     findings: Sequence[Finding] = (),
-    checks: Sequence[Check] = (),
+    checks: Sequence[RuleCheck] = (),
     tables: dict[str, pd.DataFrame] | None = None,
     **provenance: Any,
 ) -> Sample:

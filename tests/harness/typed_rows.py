@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from tracekit.tables.normalize import dtype_of
-from tracekit.tables.schema import Kind
+from tracekit.tables.schema import ColumnKind
 from tracekit.tables.schemas import SCHEMAS
 
 
@@ -15,9 +15,9 @@ def frame(table: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     rows = list(rows)
     columns = {}
     for column in SCHEMAS[table].columns:
-        missing = False if column.kind is Kind.TARGET else pd.NA
+        missing = False if column.kind is ColumnKind.TARGET else pd.NA
         values = [row.get(column.name, missing) for row in rows]
-        dtype = "int64" if column.kind is Kind.TIME else dtype_of(column.kind)
+        dtype = "int64" if column.kind is ColumnKind.TIME else dtype_of(column.kind)
         columns[column.name] = pd.array(values, dtype=dtype)
     return pd.DataFrame(columns)
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pandas as pd
 
 from tracekit.analysis.rule import Finding
-from tracekit.interop.tracks import Group, Levels, Slices, Track, known_of, tracks
+from tracekit.interop.tracks import Slices, StepSeries, Track, TrackGroup, known_of, tracks
 
 Tables = dict[str, pd.DataFrame]
-OURS = Group("python3", 4711)
+OURS = TrackGroup("python3", 4711)
 
 
 def drawn(tables: Tables, findings: tuple[Finding, ...] = ()) -> dict[tuple[str, str], Track]:
@@ -74,7 +74,7 @@ def test_levels_are_what_is_known_and_evidence_says_what_it_shows(
     tables: Tables, findings: tuple[Finding, ...]
 ) -> None:
     level = drawn(tables)["Machine", "Kernel Occupancy"]
-    assert isinstance(level, Levels)
+    assert isinstance(level, StepSeries)
     assert level.unit == "%"
     assert (level.times.tolist(), list(level.values)) == ([4000, 4200], [40.5, 50.25])
     track = slices(drawn(tables, findings)["tracekit", "bubbles"])

@@ -23,7 +23,7 @@ from tracekit.lab.metal_queue import (
 )
 from tracekit.lab.msl.emulation import Call
 from tracekit.ops.attention.metal import paged_decode, plan
-from tracekit.ops.attention.problem import Problem
+from tracekit.ops.attention.problem import DecodeProblem
 
 SOURCE = "kernel void scale(device float* x [[buffer(0)]]) { x[0] = 2; }"
 BODY = """
@@ -122,12 +122,12 @@ def test_buffers_are_bound_by_the_names_of_parameters() -> None:
 
 
 @pytest.fixture
-def decode() -> Problem:
+def decode() -> DecodeProblem:
     sizes = {"q_heads": 4, "head_dim": 64, "block_size": 16, "max_blocks": 8}
     return small_problem([100, 20], kv_heads=2, dtype=mx.bfloat16, **sizes)
 
 
-def test_each_kernel_of_a_call_is_timed_alone(decode: Problem) -> None:
+def test_each_kernel_of_a_call_is_timed_alone(decode: DecodeProblem) -> None:
     metal, how = FakeMetal(times=microseconds(30)), plan(decode, partitions=2)
     found = time_kernels([lambda: paged_decode(decode, scale=0.1, how=how)], metal)
     assert [round(kernel.median) for kernel in found] == [30_000, 30_000]
@@ -145,7 +145,7 @@ def test_each_kernel_of_a_call_is_timed_alone(decode: Problem) -> None:
 
 
 def test_a_call_that_this_pyobjc_takes_otherwise_is_a_reason(
-    decode: Problem, monkeypatch: pytest.MonkeyPatch
+    decode: DecodeProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for kind in (AttributeError, TypeError, ValueError):
         refuse = Mock(side_effect=kind("2 arguments"))

@@ -17,11 +17,11 @@ from tracekit.cli import verify as command
 from tracekit.lab.parity import (
     GRID,
     Attend,
-    Case,
     Heads,
     Implementation,
-    Outcome,
     Parity,
+    ParityCase,
+    ParityOutcome,
     chosen_implementations,
     parity_document,
     repeat,
@@ -29,18 +29,18 @@ from tracekit.lab.parity import (
     run_parity,
 )
 from tracekit.ops.attention.paged import attend
-from tracekit.ops.attention.problem import Problem
+from tracekit.ops.attention.problem import DecodeProblem
 
 Run = Callable[..., Any]
-CASE = Case("float32", 64, 16, lengths="edges")
-EMPTY = Case("float16", 64, 16, lengths="empty")
+CASE = ParityCase("float32", 64, 16, lengths="edges")
+EMPTY = ParityCase("float16", 64, 16, lengths="empty")
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
 DENSE = next(found for found in chosen_implementations(emulate=False) if found.dense)
 
 
 def test_the_short_grid_has_every_type_and_every_kind_of_lengths() -> None:
     assert len({case.name for case in GRID}) == len(GRID)
-    case = Case("float16", 128, 32, Heads(6, 2), "edges")
+    case = ParityCase("float16", 128, 32, Heads(6, 2), "edges")
     assert case.name == "float16-d128-b32-q6-kv2-edges"
     quick = [case for case in GRID if case.quick]
     kinds = {"ragged", "one", "full", "edges", "empty", "seven", "eight", "long"}
@@ -58,7 +58,7 @@ def test_the_short_grid_has_every_type_and_every_kind_of_lengths() -> None:
     ],
 )
 def test_what_lies_past_an_end_is_nan_and_nothing_else(lengths: Any, expected: list[int]) -> None:
-    case = Case("bfloat16", 64, 16, lengths=lengths)
+    case = ParityCase("bfloat16", 64, 16, lengths=lengths)
     assert case.lens == expected
     problem = case.problem(0)
     tables = np.array(problem.block_tables)
@@ -70,18 +70,18 @@ def test_what_lies_past_an_end_is_nan_and_nothing_else(lengths: Any, expected: l
             assert read[length:].all(), (pages, table)
 
 
-def right(problem: Problem, lens: list[int], scale: float) -> mx.array:
+def right(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
     return attend(problem, scale=scale, longest=max(lens))
 
 
-def run(*planted: Attend, cases: tuple[Case, ...] = (CASE,)) -> Parity:
+def run(*planted: Attend, cases: tuple[ParityCase, ...] = (CASE,)) -> Parity:
     return run_parity(cases, [DENSE, *(Implementation("planted", each) for each in planted)])
 
 
 def changed(by: float, sequence: int = 0) -> Attend:
     """Return an implementation that is off by a part of one sequence's largest value."""
 
-    def wrong(problem: Problem, lens: list[int], scale: float) -> mx.array:
+    def wrong(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
         out = right(problem, lens, scale)
         out[sequence, 0, 0] += by * mx.abs(out[sequence]).max()
         return out
@@ -103,7 +103,7 @@ def test_an_error_or_a_distance_beyond_its_bound_is_a_breach() -> None:
         outcome = run(changed(by, sequence=2)).outcomes[1]
         assert (outcome.error, outcome.breach) == (pytest.approx(by, rel=0.5), breach), by
     errors = ((1e-5, 2e-5), (9e-6, 2.1e-5), (1.1e-5, 0.0), (None, None))
-    outcomes = [Outcome("case", "paged", error, 1e-5, apart, 2e-5) for error, apart in errors]
+    outcomes = [ParityOutcome("case", "paged", error, 1e-5, apart, 2e-5) for error, apart in errors]
     assert [outcome.breach for outcome in outcomes] == [False, True, True, True]
 
 
@@ -128,7 +128,7 @@ def test_one_that_raises_or_has_another_shape_is_a_breach_with_its_words() -> No
 
 
 def test_an_empty_sequence_must_be_zeros_in_paged_attention() -> None:
-    def ones(problem: Problem, lens: list[int], scale: float) -> mx.array:
+    def ones(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
         out = right(problem, lens, scale)
         out[1] = mx.ones_like(out[1])
         return out
@@ -153,7 +153,7 @@ def test_a_row_for_each_implementation_and_type() -> None:
 
 
 def test_an_interrupt_keeps_the_cases_that_ran() -> None:
-    def stop(problem: Problem, lens: list[int], scale: float) -> mx.array:
+    def stop(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
         if problem.dtype == mx.float16:
             raise KeyboardInterrupt
         return right(problem, lens, scale)
@@ -175,7 +175,7 @@ def test_kernels_need_metal_or_the_emulation() -> None:
 def test_the_metal_kernels_agree_on_the_cpu() -> None:
     names = ["paged-grouped", "paged-split", "paged-per-head"]
     chosen = chosen_implementations(names, emulate=True)
-    done = run_parity((EMPTY, Case("float16", 64, 16, lengths="seven")), chosen, emulate=True)
+    done = run_parity((EMPTY, ParityCase("float16", 64, 16, lengths="seven")), chosen, emulate=True)
     assert [outcome.subject for outcome in done.outcomes] == ["sdpa", *names] * 2
     assert done.breaches == ()
 

@@ -11,13 +11,13 @@ from fake_macmon import SAMPLE
 from tracekit.machine.machine import Machine
 from tracekit.machine.monitors import (
     Poll,
-    Stream,
+    SampleStream,
     choose,
     read_ioreg,
     read_macmon,
     read_powermetrics,
 )
-from tracekit.machine.sources import Reading, Taken
+from tracekit.machine.sources import SensorReading, Taken
 
 
 def known(taken: Taken) -> dict[str, tuple[Any, str]]:
@@ -147,7 +147,7 @@ def test_a_document_cut_short_or_empty_is_a_remark() -> None:
 
 
 ONE = {"powermetrics": "/bin/powermetrics"}
-WARM = Taken((Reading("cpu_temperature", 51.0, "°C"),))
+WARM = Taken((SensorReading("cpu_temperature", 51.0, "°C"),))
 
 
 def a_mac(*programs: str, root: bool = False) -> Machine:
@@ -183,10 +183,10 @@ def test_a_monitor_is_chosen_and_another_in_its_place_is_named(subtests: pytest.
 
 def test_a_stream_is_bounded_by_the_recordings_length_and_ioreg_need_print_no_text() -> None:
     monitor, _ = choose("macmon", a_mac("macmon"), 10)
-    assert isinstance(monitor, Stream)
+    assert isinstance(monitor, SampleStream)
     assert monitor.command[2:] == ("-s", "7220", "-i", "500")
     printed = b'"name"="\xff" "PerformanceStatistics"={"Device Utilization %"=7}\n'
     machine = Machine("Darwin", lambda _: None, root=False, answer=lambda *_: printed)
     monitor, _ = choose("ioreg", machine, 10)
     assert isinstance(monitor, Poll)
-    assert monitor.look() == Taken((Reading("gpu_active", 0.07, "ratio"),))
+    assert monitor.look() == Taken((SensorReading("gpu_active", 0.07, "ratio"),))

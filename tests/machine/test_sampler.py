@@ -14,7 +14,7 @@ from children import until, until_gone
 from fake_macmon import FOREVER, install_macmon
 from tracekit.machine.machine import Machine
 from tracekit.machine.sampler import read_vmmap
-from tracekit.machine.sources import Reading, Taken
+from tracekit.machine.sources import SensorReading, Taken
 from tracekit.record.observe import beside
 from tracekit.workload.journal import fold
 
@@ -120,7 +120,9 @@ def test_what_cannot_be_started_or_written_disturbs_nobody(tmp_path: Path, file:
 
 
 def test_sensors_are_looked_at_again_and_again(file: Path) -> None:
-    taken = (Taken((Reading("cpu_temperature", float(heat), "°C"),)) for heat in range(40, 1000))
+    taken = (
+        Taken((SensorReading("cpu_temperature", float(heat), "°C"),)) for heat in range(40, 1000)
+    )
     machine = Machine("Linux", {}.get, root=False, sensors=lambda: next(taken))
     with pytest.raises(KeyError), beside("auto", file, 10, machine) as reported:  # noqa: PT012
         until(lambda: len(fold(file).gauges) >= 2)

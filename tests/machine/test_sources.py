@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tracekit.machine import sources
-from tracekit.machine.sources import Clients, Reading, Spent, Taken
+from tracekit.machine.sources import Clients, CpuTime, SensorReading, Taken
 from tracekit.machine.state import THERMAL_PRESSURES
 
 SECOND = 1_000_000_000
@@ -28,11 +28,14 @@ def test_sensors_of_linux_are_the_clock_and_the_hottest_sensor_of_the_cpu(
     sensors = {"nvme": [SimpleNamespace(current=80.0)], "k10temp": degrees, "acpitz": degrees[:1]}
     monkeypatch.setattr("psutil.cpu_freq", lambda: frequency, raising=False)
     monkeypatch.setattr("psutil.sensors_temperatures", lambda: sensors, raising=False)
-    clock, heat = Reading("cpu_clock", 2.4e9, "Hz"), Reading("cpu_temperature", 63.5, "°C")
+    clock, heat = (
+        SensorReading("cpu_clock", 2.4e9, "Hz"),
+        SensorReading("cpu_temperature", 63.5, "°C"),
+    )
     assert sources.read_host_sensors(tmp_path) == Taken((clock, heat))
     assert sources.read_host_sensors(tmp_path / "missing") == Taken((heat,))  # without cpufreq
     sensors["k10temp"] = degrees[2:]  # which says nothing
-    cooler = Reading("cpu_temperature", 41.0, "°C")
+    cooler = SensorReading("cpu_temperature", 41.0, "°C")
     assert sources.read_host_sensors(tmp_path / "missing") == Taken((cooler,))
     frequency.current = 0.0
     sensors.clear()
@@ -101,12 +104,12 @@ def test_levels_of_macos_have_their_place_or_a_reason() -> None:
 
 
 def test_what_is_not_ours_is_others() -> None:
-    earlier = Spent(0.0, busy=100.0, idle=300.0)
+    earlier = CpuTime(0.0, busy=100.0, idle=300.0)
     ours = replace(earlier, ours={7: 10.0})
-    later = Spent(1.0, busy=102.0, idle=302.0)
+    later = CpuTime(1.0, busy=102.0, idle=302.0)
     shares = (
-        (ours, Spent(1.0, busy=101.5, idle=302.5, ours={7: 10.5}), 0.25),
-        (ours, Spent(1.0, busy=101.0, idle=301.0, ours={7: 12.0}), 0.0),
+        (ours, CpuTime(1.0, busy=101.5, idle=302.5, ours={7: 10.5}), 0.25),
+        (ours, CpuTime(1.0, busy=101.0, idle=301.0, ours={7: 12.0}), 0.0),
         (ours, later, 0.5),  # who was no child and ended takes nothing from others
         (earlier, replace(later, ours={7: 1.0}), 0.25),  # a new one
         # a child that ended counts by what it did since

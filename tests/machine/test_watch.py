@@ -15,13 +15,13 @@ import pytest
 from children import until_gone
 from fake_macmon import install_macmon
 from tracekit.machine.machine import Machine
-from tracekit.machine.sources import IOREG_COMMAND, PMSET_COMMAND, Reading, Spent, Taken
+from tracekit.machine.sources import IOREG_COMMAND, PMSET_COMMAND, CpuTime, SensorReading, Taken
 from tracekit.machine.state import JUDGED, State
 from tracekit.machine.watch import LOOK, Samples, Watch, look, summary
 
 
 def taken(**values: float) -> Taken:
-    return Taken(tuple(Reading(name, value, "") for name, value in values.items()))
+    return Taken(tuple(SensorReading(name, value, "") for name, value in values.items()))
 
 
 def test_samples_are_given_out_once_and_the_last_one_holds_for_a_while() -> None:
@@ -85,12 +85,12 @@ class Mac:
         creator = f"pid {pid}, {pid}"
         return {"IORegistryEntryID": number, "IOUserClientCreator": creator, "AppUsage": used}
 
-    def spent(self, pids: Iterable[int]) -> Spent:
+    def spent(self, pids: Iterable[int]) -> CpuTime:
         """Count a look, and the time that goes with it."""
         self.looks += 1
         self.asked.append(tuple(sorted(pids)))
         ours = dict.fromkeys(pids, self.looks * 0.1)
-        return Spent(time.monotonic(), self.looks * 0.3, self.looks * 0.7, ours)
+        return CpuTime(time.monotonic(), self.looks * 0.3, self.looks * 0.7, ours)
 
     def machine(self, **more: Any) -> Machine:
         """Return this Mac to be asked; keywords change what it says."""
@@ -158,7 +158,7 @@ def test_the_look_after_is_of_all_the_time_since_unless_nobody_knows_who_ours_we
 def test_a_machine_that_does_not_answer_has_a_reason_for_each_absence(tmp_path: Path) -> None:
     silent = Mac().machine(
         answer=lambda *_: b"", battery=lambda: None, pressure=lambda: None,
-        spent=lambda _: Spent(time.monotonic(), 1.0, 1.0),
+        spent=lambda _: CpuTime(time.monotonic(), 1.0, 1.0),
     )  # fmt: skip
     state = look(monitor="off", machine=silent)
     assert set(state.readings) == {"memory_free"}

@@ -15,7 +15,7 @@ from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change, Verdict
 from tracekit.machine.state import StateLimits
 from tracekit.nightly.ab import (
-    Effort,
+    PairEffort,
     Side,
     differences,
     half_width,
@@ -165,7 +165,7 @@ def test_a_revision_is_measured_in_a_work_tree_of_its_own(spins: Path) -> None:
         Side("spin"),
         Side("spin", revision="HEAD~1"),
         workloads=spins,
-        effort=Effort(within=0.5, turn=0.02, state=None),
+        effort=PairEffort(within=0.5, turn=0.02, state=None),
         limits=Limits(metrics=("step_p50",)),
     )
     assert compared.verdict is Verdict.WORSE
@@ -186,7 +186,7 @@ def test_a_difference_below_nothing_has_a_width() -> None:
 
 @pytest.mark.processes
 def test_numbers_of_a_machine_that_is_not_fit_are_shown_as_not_counted() -> None:
-    effort = Effort(seconds=4.0, state=StateLimits(calibration=None, memory_free=1 << 60))
+    effort = PairEffort(seconds=4.0, state=StateLimits(calibration=None, memory_free=1 << 60))
     with pytest.raises(InconclusiveError, match=r"Measured, but not counted: wall_time [+-]"):
         measure_programs(("sh", "-c", "exit 0"), ("sh", "-c", "sleep 0.1"), effort=effort)
 

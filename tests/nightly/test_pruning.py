@@ -18,16 +18,16 @@ from sqlalchemy import insert
 
 from stored_nights import night_of
 from tracekit.base.recording import Recording, mark
-from tracekit.nightly.history.changes import Changes, Ramp, Step
+from tracekit.nightly.history.changes import Changes, LevelStep, Ramp
 from tracekit.nightly.history.night import Accepted
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.schema import NIGHTS
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.pruning import (
     Kind,
-    Limits,
     Protection,
     Pruned,
+    PruneLimits,
     Removal,
     RunSeen,
     _note,
@@ -43,8 +43,8 @@ from tracekit.record.opening import opening
 from tracekit.tables.exports import PRUNED_NOTE
 
 NOW = datetime.now(UTC)
-OLD = Limits(timedelta(days=30), newest=0)
-ALL = Limits(most=0, newest=0)
+OLD = PruneLimits(timedelta(days=30), newest=0)
+ALL = PruneLimits(most=0, newest=0)
 Run = Callable[..., Any]
 
 
@@ -116,7 +116,7 @@ def names(removals: list[Removal], why: str) -> list[str]:
 
 def test_what_is_old_goes_first_bundles_before_exports_oldest_first() -> None:
     runs = [run_of("b", 50), run_of("c", 10), run_of("a", 60), run_of("d", 56)]
-    found, _ = decide(runs, Limits(timedelta(days=55), most=5, newest=0), NOW, lambda _: "")
+    found, _ = decide(runs, PruneLimits(timedelta(days=55), most=5, newest=0), NOW, lambda _: "")
     assert names(found, "old") == ["a bundle", "d bundle", "a exports", "d exports"]
     assert names(found, "room") == ["b bundle", "c bundle", "b exports", "c exports"]
     assert [why for _, _, why in found] == ["old"] * 4 + ["room"] * 4
@@ -136,7 +136,7 @@ RUNS = st.lists(
 
 @given(RUNS, st.integers(0, 100), st.integers(0, 5), st.booleans())
 def test_whatever_is_asked_for(runs: list[RunSeen], keep: int, newest: int, room: bool) -> None:
-    limits = Limits(timedelta(days=keep), 0 if room else None, newest)
+    limits = PruneLimits(timedelta(days=keep), 0 if room else None, newest)
     found, kept = decide(
         runs, limits, NOW, lambda run: "pinned" if "pinned" in run.folder.name else ""
     )
@@ -164,7 +164,7 @@ def test_nights_at_a_change_stay() -> None:
         (1, 0, 1, {0, 1, 2}),
         (9, 9, 9, {8, 9}),
     ):
-        step = Step(index, 1, 2, 1, earliest=earliest, latest=latest)
+        step = LevelStep(index, 1, 2, 1, earliest=earliest, latest=latest)
         found = protection([(series, Changes((step,)))], [], [])
         reasons = {number: found.reason(of_night(f"n{number}")) for number in range(10)}
         assert {number for number, why in reasons.items() if why} == stay
@@ -304,7 +304,7 @@ def test_for_room_no_more_goes_than_must(tmp_path: Path) -> None:
         make_run(tmp_path / name, age, size=100_000, exports=0)
 
     def pruned(most: int) -> Pruned:
-        return prune([tmp_path], Limits(most=most, newest=0), now=NOW, dry=True)
+        return prune([tmp_path], PruneLimits(most=most, newest=0), now=NOW, dry=True)
 
     everything = pruned(10**9)
     assert (everything.removed, everything.freed) == ([], 0)

@@ -6,9 +6,9 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.ops.kernels import LEAST_BUFFER, Source, needing_metal, padded, require_memory
+from tracekit.ops.kernels import LEAST_BUFFER, KernelSource, needing_metal, padded, require_memory
 
-MERGE = Source("paged_merge", ("sums", "stats", "partitions"), ("out",))
+MERGE = KernelSource("paged_merge", ("sums", "stats", "partitions"), ("out",))
 
 
 def test_a_kernel_is_made_once_by_each_factory() -> None:

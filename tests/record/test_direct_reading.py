@@ -23,11 +23,11 @@ from tracekit.record.recorder import quiet
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.exporting import NO_ROWS, only
 from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.record.xctrace.tool import Timeouts, Xctrace
+from tracekit.record.xctrace.tool import ToolTimeouts, Xctrace
 from tracekit.run import open as open_run
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.requirements import Field
-from tracekit.tables.bundle.container.store import Store, StoreColumn
+from tracekit.tables.bundle.container.store import StoreColumn, TableStore
 from tracekit.tables.bundle_xml import write_exports
 from tracekit.tables.direct import Direct, Stored, direct
 from tracekit.tables.tables import Tables
@@ -70,7 +70,7 @@ class Xcode:
     ) -> tuple[list[str], list[str]]:
         """Make tables readable; return what is said of it, and what was exported for it."""
         self.exported.clear()
-        recorder = XctraceRecorder(Xctrace("/X/xctrace", self, Timeouts(pauses=())), only())
+        recorder = XctraceRecorder(Xctrace("/X/xctrace", self, ToolTimeouts(pauses=())), only())
         chosen = frozenset(schemas or (INTERVALS, STATES))
         said = reading.export(recorder, recording, lambda _: chosen, quiet, xml=xml)
         return list(said), sorted(self.exported)
@@ -255,7 +255,7 @@ def test_a_cut_export_is_not_compared_and_a_damaged_one_differs(made: Callable[.
 
 
 START = StoreColumn("start", "Start", "XRStartTime", Field(0, 8))
-STORE = Store(1, 7, "t", {}, (START,), 5, 16)
+STORE = TableStore(1, 7, "t", {}, (START,), 5, 16)
 EMPTY = replace(STORE, rows=0)
 
 
@@ -274,7 +274,7 @@ def test_comparing_no_rows_says_nothing_of_rows(subtests: pytest.Subtests) -> No
     for rows, difference, is_known in ((5, "", True), (0, "", False), (0, "no", True)):
         with subtests.test(rows=rows, difference=difference):
             checked = reading.Checked("t", rows, "now", difference)
-            memory = reading.Memory("17C529", {reading.shape(STORE): checked})
+            memory = reading.KnownBundles("17C529", {reading.shape(STORE): checked})
             assert memory.of(STORE) == (checked if is_known else None)
             assert memory.of(EMPTY) == checked
             assert memory.difference(STORE) == difference
@@ -284,7 +284,7 @@ def test_comparing_no_rows_says_nothing_of_rows(subtests: pytest.Subtests) -> No
 def test_what_cannot_be_read_is_forgotten(tmp_path: Path) -> None:
     for content in ("{", "[]", '{"build": "17C529", "format": 2}'):
         (tmp_path / "direct-reading-17C529.json").write_text(content)
-        assert reading.recall("17C529", tmp_path) == reading.Memory("17C529"), content
+        assert reading.recall("17C529", tmp_path) == reading.KnownBundles("17C529"), content
 
 
 def with_toc(folder: Path, table: Table) -> Recording:

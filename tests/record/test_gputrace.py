@@ -16,7 +16,7 @@ from children import until_gone
 from tracekit import pipeline
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.record.gputrace import UNTIMED, Timeouts, capture_gpu
+from tracekit.record.gputrace import UNTIMED, FrameTimeouts, capture_gpu
 from tracekit.workload.journal import fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.worker.spec import Spec
@@ -119,11 +119,13 @@ def capture(tmp_path: Path) -> Capture:
     usual: dict[str, Any] = {"workload": dots, "warmup": 2, "output": tmp_path / "run"}
 
     def run(
-        timeouts: Timeouts | None = None,
+        timeouts: FrameTimeouts | None = None,
         progress: Callable[[str], None] = lambda _: None,
         **values: Any,
     ) -> Recording:
-        return capture_gpu(Plan(**{**usual, **values}), progress, timeouts or Timeouts(whole=60))
+        return capture_gpu(
+            Plan(**{**usual, **values}), progress, timeouts or FrameTimeouts(whole=60)
+        )
 
     return run
 
@@ -197,7 +199,7 @@ def test_a_capture_that_is_late_or_interrupted_ends(
 ) -> None:
     mac("", "hang")
     with pytest.raises(ToolError, match=r"not done within 2 s"):
-        capture(Timeouts(whole=2, leave=0.2))
+        capture(FrameTimeouts(whole=2, leave=0.2))
     until_gone(fold(Recording(tmp_path / "run").journal_file).pid)
 
     def impatient(text: str) -> None:
@@ -205,7 +207,7 @@ def test_a_capture_that_is_late_or_interrupted_ends(
             raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError, match="Interrupted while"):
-        capture(Timeouts(), impatient, output=tmp_path / "again")
+        capture(FrameTimeouts(), impatient, output=tmp_path / "again")
     mac("", "stop")
     with pytest.raises(InterruptedRunError, match="Interrupted while"):
         capture(output=tmp_path / "asked to stop")

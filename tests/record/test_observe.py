@@ -15,7 +15,14 @@ from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.observe import request_for, unheeded
-from tracekit.record.recorder import Attach, Launch, Request, Warmed, journal_of, quiet
+from tracekit.record.recorder import (
+    Attach,
+    ProgramLaunch,
+    RecordingRequest,
+    Warmed,
+    journal_of,
+    quiet,
+)
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace
@@ -64,9 +71,9 @@ def test_programs_and_processes_are_taken_as_they_are(
     for recorder in (HOST, XCTRACE):
         with subtests.test(recorder=recorder):
             launched = request_for(program, recording, recorder)
-            assert launched == Request(Launch(("true",)), 3, templates)
+            assert launched == RecordingRequest(ProgramLaunch(("true",)), 3, templates)
             process = request_for(replace(program, command=(), attach=7), recording, recorder)
-            assert process == Request(Attach(7), 3, templates)
+            assert process == RecordingRequest(Attach(7), 3, templates)
             assert journal_of(process.target) is None
     assert not recording.spec_file.exists()
 

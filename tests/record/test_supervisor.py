@@ -18,7 +18,7 @@ import pytest
 from children import until, until_gone
 from tracekit.base.processes import StopPolicy, runs, start_of
 from tracekit.base.recording import Provenance, Recording, mark
-from tracekit.record.supervisor import Order, Supervisor, Watched, _Guardian, size
+from tracekit.record.supervisor import GuardianOrder, Supervisor, Watched, _Guardian, size
 from tracekit.workload.journal import Journal
 
 GENTLE = ((int(signal.SIGINT), 30.0), (int(signal.SIGTERM), 30.0), (int(signal.SIGKILL), 30.0))
@@ -163,9 +163,9 @@ def stop(recording: Recording, code: str, policy: StopPolicy, timeout: float = 0
         marks.write("about", pid=worker.pid, start=start_of(worker.pid))
         watched = Watched(process.pid, start_of(process.pid), policy)
         guardian, other = _Guardian(recording.folder), replace(watched, pid=worker.pid)
-        doing = Order(None, worker.pid, "saving", timeout, journal)
+        doing = GuardianOrder(None, worker.pid, "saving", timeout, journal)
         try:
-            for order in (Order(other), doing, Order(watched, worker.pid)):
+            for order in (GuardianOrder(other), doing, GuardianOrder(watched, worker.pid)):
                 guardian.take(order)
             known = {process.pid: watched}
             assert guardian == _Guardian(recording.folder, known, "saving", timeout, journal)

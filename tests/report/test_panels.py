@@ -8,7 +8,7 @@ import pytest
 from report_runs import MS, bare, host_run, paced_run, served_run
 from stock import Stock
 from tracekit.analysis import Given
-from tracekit.analysis.result import Better, Check, Measurement, Status
+from tracekit.analysis.result import Better, Measurement, RuleCheck, Status
 from tracekit.analysis.rule import Fact, Finding, Severity
 from tracekit.base.capabilities import Capabilities, Identity
 from tracekit.base.recording import Provenance
@@ -341,7 +341,7 @@ def test_the_verdict_is_the_first_of_the_worst_findings() -> None:
         ((), "pax", "unclear", "No fault was found by 1 of 3 checks; 2 could not be made."),
         ((), "a", "unclear", "Nothing can be said: none of 1 check could be made."),
     ):
-        checks = tuple(Check(f"rule-{at}", known[letter]) for at, letter in enumerate(statuses))
+        checks = tuple(RuleCheck(f"rule-{at}", known[letter]) for at, letter in enumerate(statuses))
         found = verdict_of(bare().having(findings=findings, checks=checks).result)
         assert (found.tone, f"{found.lead} {found.message}".strip()) == (tone, said)
 

@@ -15,7 +15,7 @@ from lxml import html
 import report_runs
 from page_words import readable
 from report_runs import Run, bare, host_run, paced_run
-from tracekit.analysis.result import Better, Check, Measurement, Status
+from tracekit.analysis.result import Better, Measurement, RuleCheck, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.files import shipped
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
@@ -94,7 +94,7 @@ def spoiled(word: str) -> Any:
             Measurement(word, 1, word, Better.LOWER),
             Measurement(f"{word}2", None, word, Better.LOWER, word),
         ),
-        checks=(Check(word, Status.ABSTAINED, word),),
+        checks=(RuleCheck(word, Status.ABSTAINED, word),),
     )
     table = frame("gpu_intervals", [{**row, "target": True}, {**row, "target": False}])
     return run.result, {**host_run().tables, "gpu_intervals": table}

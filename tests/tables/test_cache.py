@@ -22,10 +22,17 @@ from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
 from tracekit.tables import place as stamps
 from tracekit.tables.bundle.errors import BundleError
-from tracekit.tables.cache import READER_VERSION, Kept, Note, kept_or_read, to_put_away
+from tracekit.tables.cache import READER_VERSION, CacheNote, Kept, kept_or_read, to_put_away
 from tracekit.tables.convert import convert, symbol_files
 from tracekit.tables.direct import Stored, TableRef
-from tracekit.tables.exports import PRUNED_NOTE, Header, PutAway, index, note_put_away, put_away
+from tracekit.tables.exports import (
+    PRUNED_NOTE,
+    PutAway,
+    TableHeader,
+    index,
+    note_put_away,
+    put_away,
+)
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.losses import Flaw
 from tracekit.tables.place import Choice
@@ -328,7 +335,7 @@ def remove_all(exports: Path, cache: Path) -> dict[str, str]:
 
 
 def test_notes_add_up_and_a_file_that_is_there_again_counts_as_there(tmp_path: Path) -> None:
-    headers = (Header("samples", "", 1, rows=True),)
+    headers = (TableHeader("samples", "", 1, rows=True),)
     for name in ("a.xml", "b.xml"):
         note_put_away(tmp_path, PutAway(name, "0" * 32, READER_VERSION, 10, headers, AT))
     assert sorted(path.name for path in put_away(tmp_path)) == ["a.xml", "b.xml"]
@@ -425,7 +432,7 @@ def test_what_an_older_reader_wrote_down_is_a_loss_too() -> None:
     unsure = {"evidence": "never compared with an export", "schema": "tick", "columns": ["a"]}
     old = {"export": None, "file": None, "digest": "0", "symbols": [], "damage": ["It is cut."]}
     old |= {"drift": ["It drifted."], "remarks": ["It is old.", unsure | {"bundle": "x.trace"}]}
-    note = msgspec.json.decode(json.dumps(old), type=Note)
+    note = msgspec.json.decode(json.dumps(old), type=CacheNote)
     assert [loss.flaw for loss in note.every_loss] == [
         *(Flaw.DAMAGED, Flaw.CHANGED, Flaw.NOTED, Flaw.UNSURE)
     ]

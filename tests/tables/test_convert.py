@@ -13,7 +13,7 @@ import pytest
 from bundle_writer import Encoder, Run, write_bundle, write_runs
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.files import replacing
-from tracekit.tables.convert import Stream, convert, symbol_files, unbundle, write_table
+from tracekit.tables.convert import ParquetStream, convert, symbol_files, unbundle, write_table
 from tracekit.tables.flat import read_flat
 from tracekit.tables.layout import Layout
 from tracekit.tables.losses import collecting
@@ -171,7 +171,7 @@ def cut(node: Node, rows: int) -> Iterator[Node]:
 
 def streamed(path: Path, *tables: Sequence[Node]) -> Layout:
     """Write the pieces of tables into a file, each after a new beginning; return the last."""
-    with replacing(path) as file, Stream(file) as stream:
+    with replacing(path) as file, ParquetStream(file) as stream:
         for pieces in tables:
             stream.begin()
             for node in pieces:

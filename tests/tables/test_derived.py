@@ -11,7 +11,7 @@ from tracekit.base.errors import InputError
 from tracekit.tables import derived
 from tracekit.tables.joins import made
 from tracekit.tables.normalize import dtype_of
-from tracekit.tables.schema import Kind
+from tracekit.tables.schema import ColumnKind
 from tracekit.tables.schemas import SCHEMAS
 from typed_rows import frame as typed
 
@@ -43,7 +43,7 @@ def require(name: str, expected: str, *said: str, **tables: str) -> pd.DataFrame
     given = {table: literal(table, text) for table, text in tables.items()}
     frame, warnings = made(schema, schema.join, given)
     declared = {
-        column.name: "int64" if column.kind is Kind.TIME else dtype_of(column.kind)
+        column.name: "int64" if column.kind is ColumnKind.TIME else dtype_of(column.kind)
         for column in schema.columns
     }
     assert list(frame)[: len(declared)] == list(declared)

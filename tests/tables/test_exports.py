@@ -12,7 +12,7 @@ from tracekit.tables.direct import Listed
 from tracekit.tables.exports import (
     Content,
     ExportIndex,
-    Header,
+    TableHeader,
     headers,
     identify,
     index,
@@ -20,7 +20,7 @@ from tracekit.tables.exports import (
     of_one_run,
 )
 from tracekit.tables.losses import Flaw, Loss
-from tracekit.tables.place import OPEN, Choice, Place
+from tracekit.tables.place import OPEN, Choice, TablePlace
 from tracekit.tables.toc import Toc, TocRun, TocTable, read_toc
 from tracekit.tables.xml.reader import ExactReader
 
@@ -35,11 +35,11 @@ def test_a_file_is_what_it_begins_with(tmp_path: Path, subtests: pytest.Subtests
         ("<trace-query-result/>", Content("tables")),
         (
             "<trace-query-result><node><schema name='a&amp;b'/>",
-            Content("tables", (Header("a&b", "", 1),)),
+            Content("tables", (TableHeader("a&b", "", 1),)),
         ),
         (
             '<trace-query-result><node><schema documentation=" name=&quot;x&quot; >" name="a">',
-            Content("tables", (Header("a", "", 1),)),
+            Content("tables", (TableHeader("a", "", 1),)),
         ),
         ("<!-- <trace-toc> --><?x?><trace-query-result >", Content("tables")),
         ("<html/>", Content("unknown")),
@@ -76,9 +76,11 @@ def test_a_folder_is_indexed_by_schema(export: Export, tmp_path: Path) -> None:
 def test_a_flat_table_is_called_by_its_file_and_may_have_no_rows(tmp_path: Path) -> None:
     for name, starts in (("none", []), ("some", [5])):
         pd.DataFrame({"start": starts}).to_parquet(path := tmp_path / f"{name}.parquet")
-        assert identify(path) == Content("tables", (Header(name, "", 1, rows=bool(starts)),)), name
+        assert identify(path) == Content(
+            "tables", (TableHeader(name, "", 1, rows=bool(starts)),)
+        ), name
     path.write_bytes(b"damaged")  # it counts, so that reading it says so
-    assert identify(path) == Content("tables", (Header("some", "", 1, rows=True),))
+    assert identify(path) == Content("tables", (TableHeader("some", "", 1, rows=True),))
 
 
 def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def xpath(table: int) -> str:
 def test_words_in_values_are_no_tags(document: Export, node: NodeMaker) -> None:
     text = '<row><string id="1" fmt="&lt;node&gt;">&lt;schema name="no"/&gt; nodes</string></row>'
     path = document(node("s:string", text, schema="a&amp;b"))
-    assert headers(path) == [Header("a&b", xpath(1), 1, rows=True)]
+    assert headers(path) == [TableHeader("a&b", xpath(1), 1, rows=True)]
     rows = node("s:string", schema="rows")
     assert headers(document(rows.replace("<node ", "<nodes/><node ")))[0].number == 1
     assert headers(document(rows.replace("<node ", "<node a='&none;' "))) == []
@@ -130,24 +132,24 @@ def test_it_does_not_matter_where_blocks_are_cut(
     )
     monkeypatch.setattr("tracekit.tables.exports._BLOCK", size)
     assert headers(path) == [
-        Header("one", xpath(4), 1, rows=True),
-        Header("two", xpath(9), 2),
-        Header("two", xpath(10), 3, rows=True, inherited=True),
-        Header("two", "", 4, inherited=True),
-        Header("one", xpath(11), 5, rows=True),
+        TableHeader("one", xpath(4), 1, rows=True),
+        TableHeader("two", xpath(9), 2),
+        TableHeader("two", xpath(10), 3, rows=True, inherited=True),
+        TableHeader("two", "", 4, inherited=True),
+        TableHeader("one", xpath(11), 5, rows=True),
     ]
 
 
 def test_a_table_without_any_header_has_no_schema(document: Export) -> None:
     bare = document(f"<node xpath='{xpath(7)}'>{ROW}</node>")
-    assert headers(bare) == [Header("", xpath(7), 1, rows=True, inherited=True)]
+    assert headers(bare) == [TableHeader("", xpath(7), 1, rows=True, inherited=True)]
 
 
 FOLDER = Path("exports")
 
 
 def listed(run: int | None, table: int | None = 1) -> Listed:
-    return Listed(Path(f"{run}-{table}.xml"), "tick", Place(run, table), {}, rows=True)
+    return Listed(Path(f"{run}-{table}.xml"), "tick", TablePlace(run, table), {}, rows=True)
 
 
 SEVERAL = ExportIndex(

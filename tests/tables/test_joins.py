@@ -9,7 +9,7 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.tables.joins import Joined, first_with_rows, made, match
 from tracekit.tables.losses import Flaw, Loss
-from tracekit.tables.schema import Column, Kind, Schema
+from tracekit.tables.schema import Column, ColumnKind, Schema
 from tracekit.tables.schemas import SCHEMAS
 
 MOST = 2**64 - 2
@@ -98,7 +98,9 @@ def test_a_join_does_without_what_cannot_be_read_and_says_so() -> None:
         return Joined(columns if more is None else columns | {"n": more["n"]}, ("it is so",))
 
     start, *_, clock = SCHEMAS["steps"].columns
-    things = Schema("things", "Things.", (), (start, Column("n", "", Kind.INTEGER, "n"), clock))
+    things = Schema(
+        "things", "Things.", (), (start, Column("n", "", ColumnKind.INTEGER, "n"), clock)
+    )
     frame, losses = made(things, join, Shelf())
     assert frame["n"].isna().tolist() == [True, True]
     without = "things does without more: more.xml is no export."

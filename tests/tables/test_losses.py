@@ -1,7 +1,7 @@
 """Losses in sentences, and the ledger of whoever collects them."""
 
 from tracekit.tables.losses import (
-    Evidence,
+    EncodingEvidence,
     Flaw,
     Loss,
     Severity,
@@ -15,14 +15,14 @@ INFERRED = "read by an encoding that was never compared with an export"
 UNKNOWN = "left empty, because how the type is stored is not known"
 
 
-def unsure(evidence: Evidence, schema: str, bundle: str, *columns: str) -> Loss:
+def unsure(evidence: EncodingEvidence, schema: str, bundle: str, *columns: str) -> Loss:
     return Loss(Flaw.UNSURE, schema=schema, columns=columns, evidence=evidence, bundle=bundle)
 
 
-TICK = unsure(Evidence.INFERRED, "tick", "x.trace", "a", "b")
-KDEBUG = unsure(Evidence.INFERRED, "kdebug", "x.trace", "d")
-EMPTY = unsure(Evidence.NONE, "tick", "x.trace", "c")
-ELSEWHERE = unsure(Evidence.INFERRED, "kdebug", "y.trace", "d")
+TICK = unsure(EncodingEvidence.INFERRED, "tick", "x.trace", "a", "b")
+KDEBUG = unsure(EncodingEvidence.INFERRED, "kdebug", "x.trace", "d")
+EMPTY = unsure(EncodingEvidence.NONE, "tick", "x.trace", "c")
+ELSEWHERE = unsure(EncodingEvidence.INFERRED, "kdebug", "y.trace", "d")
 OLD, LAST = Loss(Flaw.NOTED, "It is old."), Loss(Flaw.NOTED, "The last.")
 CUT, NAMELESS = Loss(Flaw.DAMAGED, "It is cut."), Loss(Flaw.UNNAMED, "It has no names.")
 

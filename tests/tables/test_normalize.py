@@ -9,7 +9,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables.normalize import normalize, read_by
-from tracekit.tables.schema import Column, Kind, Schema, Source
+from tracekit.tables.schema import Column, ColumnKind, Schema, SchemaSource
 from tracekit.tables.schemas import SCHEMAS
 
 NONE = 2**64 - 1
@@ -18,8 +18,8 @@ START, DURATION = COMMON["start"], COMMON["duration"]
 PROCESS, PID, TARGET = map(COMMON.__getitem__, ("process", "pid", "target"))
 
 
-def gpu(name: str, unused: str = "") -> Source:
-    return Source(name, "gpu", frozenset(unused.split()))
+def gpu(name: str, unused: str = "") -> SchemaSource:
+    return SchemaSource(name, "gpu", frozenset(unused.split()))
 
 
 RAW = gpu("raw")
@@ -28,7 +28,7 @@ RAW = gpu("raw")
 def made(
     columns: Mapping[str, Any],
     *declared: Column,
-    source: Source = RAW,
+    source: SchemaSource = RAW,
     targets: str = "",
     exported: str = "",
 ) -> tuple[pd.DataFrame, list[str]]:
@@ -41,32 +41,42 @@ def made(
     return table, [remark.text for remark in remarks]
 
 
-def column_x(values: object, kind: Kind) -> pd.Series:
+def column_x(values: object, kind: ColumnKind) -> pd.Series:
     return made({"x": values}, Column("x", "x", kind, "x"))[0]["x"]
 
 
 def test_a_kind_gives_its_dtype() -> None:
     for kind, values, dtype, expected in (
-        (Kind.TIME, [5, 6], "int64", [5, 6]),
-        (Kind.TIME, pd.array([5], dtype="uint64"), "int64", [5]),
-        (Kind.DURATION, [5, 6], "Int64", [5, 6]),
-        (Kind.DURATION, pd.array([5, None], dtype="Int64"), "Int64", [5, None]),
-        (Kind.DURATION, np.array([5, NONE], dtype="uint64"), "Int64", [5, None]),
-        (Kind.INTEGER, pd.array([None], dtype="string"), "Int64", [None]),
-        (Kind.INTEGER, pd.array([2**63 - 1, NONE], dtype="UInt64"), "Int64", [2**63 - 1, None]),
-        (Kind.IDENTIFIER, pd.array([NONE, NONE - 1], dtype="uint64"), "UInt64", [None, NONE - 1]),
-        (Kind.IDENTIFIER, pd.array([-1, 7], dtype="int64"), "UInt64", [None, 7]),
-        (Kind.IDENTIFIER, pd.array([None, 7], dtype="UInt64"), "UInt64", [None, 7]),
-        (Kind.BITS, pd.array([NONE, None], dtype="UInt64"), "UInt64", [NONE, None]),
-        (Kind.BITS, [0, 2**63 - 1], "UInt64", [0, 2**63 - 1]),
-        (Kind.INSTANT, pd.array([5, None], dtype="Int64"), "Int64", [5, None]),
-        (Kind.STACK, pd.array([0, None], dtype="Int64"), "Int64", [0, None]),
-        (Kind.NUMBER, [1.5, None], "Float64", [1.5, None]),
-        (Kind.NUMBER, [1, 2], "Float64", [1.0, 2.0]),
-        (Kind.FLAG, [True, False], "boolean", [True, False]),
-        (Kind.FLAG, pd.array([3, None, 0], dtype="Int64"), "boolean", [True, None, False]),
-        (Kind.TEXT, pd.array(["a", None], dtype="string"), "string", ["a", None]),
-        (Kind.TEXT, [7, 8], "string", ["7", "8"]),
+        (ColumnKind.TIME, [5, 6], "int64", [5, 6]),
+        (ColumnKind.TIME, pd.array([5], dtype="uint64"), "int64", [5]),
+        (ColumnKind.DURATION, [5, 6], "Int64", [5, 6]),
+        (ColumnKind.DURATION, pd.array([5, None], dtype="Int64"), "Int64", [5, None]),
+        (ColumnKind.DURATION, np.array([5, NONE], dtype="uint64"), "Int64", [5, None]),
+        (ColumnKind.INTEGER, pd.array([None], dtype="string"), "Int64", [None]),
+        (
+            ColumnKind.INTEGER,
+            pd.array([2**63 - 1, NONE], dtype="UInt64"),
+            "Int64",
+            [2**63 - 1, None],
+        ),
+        (
+            ColumnKind.IDENTIFIER,
+            pd.array([NONE, NONE - 1], dtype="uint64"),
+            "UInt64",
+            [None, NONE - 1],
+        ),
+        (ColumnKind.IDENTIFIER, pd.array([-1, 7], dtype="int64"), "UInt64", [None, 7]),
+        (ColumnKind.IDENTIFIER, pd.array([None, 7], dtype="UInt64"), "UInt64", [None, 7]),
+        (ColumnKind.BITS, pd.array([NONE, None], dtype="UInt64"), "UInt64", [NONE, None]),
+        (ColumnKind.BITS, [0, 2**63 - 1], "UInt64", [0, 2**63 - 1]),
+        (ColumnKind.INSTANT, pd.array([5, None], dtype="Int64"), "Int64", [5, None]),
+        (ColumnKind.STACK, pd.array([0, None], dtype="Int64"), "Int64", [0, None]),
+        (ColumnKind.NUMBER, [1.5, None], "Float64", [1.5, None]),
+        (ColumnKind.NUMBER, [1, 2], "Float64", [1.0, 2.0]),
+        (ColumnKind.FLAG, [True, False], "boolean", [True, False]),
+        (ColumnKind.FLAG, pd.array([3, None, 0], dtype="Int64"), "boolean", [True, None, False]),
+        (ColumnKind.TEXT, pd.array(["a", None], dtype="string"), "string", ["a", None]),
+        (ColumnKind.TEXT, [7, 8], "string", ["7", "8"]),
     ):
         series = column_x(values, kind)
         assert series.dtype == dtype, (kind, values)
@@ -75,14 +85,14 @@ def test_a_kind_gives_its_dtype() -> None:
 
 def test_what_is_not_of_its_kind_is_told_in_words(subtests: pytest.Subtests) -> None:
     for kind, values in (
-        (Kind.TIME, ["soon"]),
-        (Kind.INTEGER, [1.5]),
-        (Kind.INTEGER, pd.array([2**63], dtype="uint64")),
-        (Kind.IDENTIFIER, [-2]),
-        (Kind.BITS, [-1]),
-        (Kind.NUMBER, ["1,5"]),
-        (Kind.FLAG, ["yes"]),
-        (Kind.TARGET, ["seven"]),
+        (ColumnKind.TIME, ["soon"]),
+        (ColumnKind.INTEGER, [1.5]),
+        (ColumnKind.INTEGER, pd.array([2**63], dtype="uint64")),
+        (ColumnKind.IDENTIFIER, [-2]),
+        (ColumnKind.BITS, [-1]),
+        (ColumnKind.NUMBER, ["1,5"]),
+        (ColumnKind.FLAG, ["yes"]),
+        (ColumnKind.TARGET, ["seven"]),
     ):
         words = f"column x of raw holds what is no {kind}"
         with subtests.test(str(kind)), pytest.raises(InputError, match=words):
@@ -91,8 +101,8 @@ def test_what_is_not_of_its_kind_is_told_in_words(subtests: pytest.Subtests) -> 
 
 def test_a_doubtful_column_that_is_something_else_costs_only_itself() -> None:
     columns = (
-        Column("a", "a", Kind.INTEGER, "a"),
-        Column("b", "b", Kind.IDENTIFIER, "b", doubtful=True),
+        Column("a", "a", ColumnKind.INTEGER, "a"),
+        Column("b", "b", ColumnKind.IDENTIFIER, "b", doubtful=True),
     )
     table, said = made({"a": [1], "b": ["0xff"]}, *columns)
     assert table["a"].tolist() == [1]
@@ -136,9 +146,9 @@ def test_columns_too_many_and_too_few_are_named_and_what_is_lacking_is_null(
         ("start n t t.tid", "gpu", "", ["that tracekit does not know: t, t.tid"]),
     ):
         with subtests.test(exported=exported, clock=clock):
-            width = Column("width", "pixel-width", Kind.INTEGER, "width", since="27.2")
-            declared = (START, Column("n", "n", Kind.INTEGER, "n"), width)
-            source = Source("raw", clock, frozenset(unused.split()))
+            width = Column("width", "pixel-width", ColumnKind.INTEGER, "width", since="27.2")
+            declared = (START, Column("n", "n", ColumnKind.INTEGER, "n"), width)
+            source = SchemaSource("raw", clock, frozenset(unused.split()))
             loaded = {name: [5] for name in exported.split() if name != "x"}
             table, remarks = made(loaded, *declared, source=source, exported=exported)
             assert remarks == [f"raw: columns {words}" for words in said]
@@ -155,7 +165,7 @@ def test_a_column_that_must_be_there_is_asked_for() -> None:
 
 def test_rows_without_a_time_are_left_out_and_counted() -> None:
     flat = {"start": pd.array([1, None, 3], dtype="Int64"), "n": [1, 2, 3]}
-    table, said = made(flat, START, Column("n", "n", Kind.INTEGER, "n"))
+    table, said = made(flat, START, Column("n", "n", ColumnKind.INTEGER, "n"))
     assert table["start"].dtype == "int64"
     assert table.to_dict("list") == {"start": [1, 3], "n": [1, 3]}
     assert table.index.tolist() == [0, 1]

@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from tracekit.tables.place import Choice, Place, Stamp, attributes_of, lasting, place_of, tables_at
+from tracekit.tables.place import (
+    Choice,
+    Stamp,
+    TablePlace,
+    attributes_of,
+    lasting,
+    place_of,
+    tables_at,
+)
 from tracekit.tables.toc import Toc, TocRun, TocTable
 
 TOC = Toc(
@@ -17,21 +25,21 @@ TOC = Toc(
 
 def test_a_place_is_read_from_the_xpath() -> None:
     for xpath, place in (
-        ("//trace-toc[1]/run[1]/data[1]/table[108]", Place(1, 108, 3)),
-        ("/trace-toc/run[2]/data/table[7]", Place(2, 7, 3)),
-        ("/trace-toc/run[2]/tracks/track[1]/details/detail[2]", Place(None, None, 3)),
-        ("", Place(None, None, 3)),
+        ("//trace-toc[1]/run[1]/data[1]/table[108]", TablePlace(1, 108, 3)),
+        ("/trace-toc/run[2]/data/table[7]", TablePlace(2, 7, 3)),
+        ("/trace-toc/run[2]/tracks/track[1]/details/detail[2]", TablePlace(None, None, 3)),
+        ("", TablePlace(None, None, 3)),
     ):
         assert place_of(xpath, 3) == place
 
 
 def test_the_table_of_contents_says_what_a_place_holds() -> None:
     for toc, place, schema, attributes in (
-        (TOC, Place(2, 1), "tick", {"frequency": "20"}),
-        (TOC, Place(1, 2), "tick", {}),
-        (TOC, Place(1, 1), "kdebug", {}),  # of another trace
-        (TOC, Place(3, 1), "tick", {}),
-        (None, Place(1, 1), "tick", {}),
+        (TOC, TablePlace(2, 1), "tick", {"frequency": "20"}),
+        (TOC, TablePlace(1, 2), "tick", {}),
+        (TOC, TablePlace(1, 1), "kdebug", {}),  # of another trace
+        (TOC, TablePlace(3, 1), "tick", {}),
+        (None, TablePlace(1, 1), "tick", {}),
     ):
         assert attributes_of(toc, place, schema) == attributes
         listed = toc is not None and place.run != 3
@@ -49,7 +57,7 @@ def test_a_choice_allows_what_it_does_not_rule_out() -> None:
         (Choice(attributes={"a": "2"}), False),
         (Choice(attributes={"c": ""}), False),
     ):
-        assert choice.allows(Place(1, 4), {"a": "1", "b": "2"}) is allowed
+        assert choice.allows(TablePlace(1, 4), {"a": "1", "b": "2"}) is allowed
 
 
 @pytest.mark.parametrize("part", ["modified", "changed"])

@@ -9,7 +9,7 @@ import pytest
 
 from tracekit.tables.flat import read_flat
 from tracekit.tables.normalize import dtype_of, normalize
-from tracekit.tables.schema import Kind
+from tracekit.tables.schema import ColumnKind
 from tracekit.tables.schemas import SCHEMAS, needed_schemas, origins
 from tracekit.tables.schemas import read as read_schemas
 from tracekit.tables.values import FORMS, Form
@@ -62,7 +62,7 @@ def test_every_listed_schema_of_a_table_is_read_without_a_word(export: Export) -
         name, columns = line.split(": ")
         schema, source = KNOWN[name]
         dtypes = {
-            column.name: "int64" if column.kind is Kind.TIME else dtype_of(column.kind)
+            column.name: "int64" if column.kind is ColumnKind.TIME else dtype_of(column.kind)
             for column in schema.columns
         }
         flat = read_flat(export(columns, *[row(columns)] * rows, schema=name), name)

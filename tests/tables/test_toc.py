@@ -15,7 +15,7 @@ from tracekit.tables.toc import (
     Toc,
     TocRun,
     TocTable,
-    Wanted,
+    WantedTable,
     assumed,
     listed,
     own,
@@ -87,10 +87,10 @@ def test_tables_are_wanted_in_the_order_of_the_toc_and_repeats_are_numbered() ->
     run = TocRun(1, tables=tuple(map(TocTable, range(1, 7), "xbabcb")))
     found = wanted(run, {"a", "b", "none"})
     assert found == (
-        Wanted("b", 1, "b.xml"),
-        Wanted("a", None, "a.xml"),
-        Wanted("b", 2, "b-2.xml"),
-        Wanted("b", 3, "b-3.xml"),
+        WantedTable("b", 1, "b.xml"),
+        WantedTable("a", None, "a.xml"),
+        WantedTable("b", 2, "b-2.xml"),
+        WantedTable("b", 3, "b-3.xml"),
     )
     assert [table.index for table in found] == [2, 3, 4, 6]
 

@@ -4,7 +4,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.ops.kernels import Traffic
+from tracekit.ops.kernels import CallTraffic
 from tracekit.workload.calls import Order, Turns, Variant, compared, step_of
 from tracekit.workload.workload import Measured, Work, measured
 
@@ -19,7 +19,7 @@ def test_a_step_says_what_its_call_does_and_makes_it_each_time() -> None:
         calls.append(1)
         return mx.array([1.0, 2.0]) * len(calls)
 
-    cost = Traffic(read=40, unique=30, written=20, flops=10)
+    cost = CallTraffic(read=40, unique=30, written=20, flops=10)
     work = cost.work(4, dispatches=2)
     assert work == Work(4, 40, 30, 20, 10, 2)
     assert (cost.work(4).dispatches, cost.intensity) == (None, 10 / 50)

@@ -17,9 +17,9 @@ from tracekit.base.errors import InputError, ToolError
 from tracekit.workload.interleaved import resident_command
 from tracekit.workload.interleaved.protocol import (
     PROTOCOL,
-    Answer,
     Calibrate,
     Calibrated,
+    ChildAnswer,
     ChildRequest,
     Failed,
     Finish,
@@ -34,7 +34,7 @@ from tracekit.workload.interleaved.protocol import (
     request_of,
 )
 from tracekit.workload.interleaved.resident import Notes, Resident, calibrate, step_times, work_of
-from tracekit.workload.worker.loop import Loop
+from tracekit.workload.worker.loop import StepLoop
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import IDLE, Measured, Step, Work
 
@@ -90,12 +90,16 @@ def test_what_is_said_comes_across() -> None:
         ChildRequest(steps=RunSteps(0.5, 9, 0.01)),
         ChildRequest(calibration=Calibrate("gpu", mlx=True)),
         ChildRequest(finish=Finish()),
-        Answer(hello=Hello(PROTOCOL, "0.1.0", "3.12.1", "0.30.0", 4711)),
-        Answer(ready=Ready("metal", "0.30.0", {"memory_size": 1 << 40}, 16, 12, 345, ("late",))),
-        Answer(steps=StepTimes((1, 2, 3), 4, 5, 6, ("a", "b"), ("kernel",), True)),
-        Answer(calibration=Calibrated(123, 4)),
-        Answer(finished=Finished({"error": Measured(None, "ratio", "lower", "nobody looked")})),
-        Answer(failed=Failed("it broke", "fix it", 2)),
+        ChildAnswer(hello=Hello(PROTOCOL, "0.1.0", "3.12.1", "0.30.0", 4711)),
+        ChildAnswer(
+            ready=Ready("metal", "0.30.0", {"memory_size": 1 << 40}, 16, 12, 345, ("late",))
+        ),
+        ChildAnswer(steps=StepTimes((1, 2, 3), 4, 5, 6, ("a", "b"), ("kernel",), True)),
+        ChildAnswer(calibration=Calibrated(123, 4)),
+        ChildAnswer(
+            finished=Finished({"error": Measured(None, "ratio", "lower", "nobody looked")})
+        ),
+        ChildAnswer(failed=Failed("it broke", "fix it", 2)),
     ):
         line = line_of(said)
         assert (line[-1:], line.count(b"\n"), len(json.loads(line))) == (b"\n", 1, 1), said
@@ -226,7 +230,7 @@ class Line:
         self.process.stdin.write(request if isinstance(request, bytes) else line_of(request))
         self.process.stdin.flush()
 
-    def ask(self, request: ChildRequest | bytes) -> Answer:
+    def ask(self, request: ChildRequest | bytes) -> ChildAnswer:
         self.send(request)
         return answer_of(self.process.stdout.readline())
 
@@ -297,7 +301,7 @@ def test_a_signal_ends_one_that_waits_to_be_asked(child: Line) -> None:
 def test_planted_work_makes_each_step_longer_and_goes_with_the_turn() -> None:
     resident = Resident(Stop())
     step = Step(submit=lambda: None, wait=lambda _: None, backend="cpu")
-    resident._loop = Loop(step, resident.notes, resident.stop)
+    resident._loop = StepLoop(step, resident.notes, resident.stop)
     planted = 20_000_000.0
     turn = resident.answer(ChildRequest(steps=RunSteps(0.0, 5, 0.0, planted))).steps
     assert turn is not None

@@ -50,7 +50,7 @@ def test_marks_become_a_report(journal: Journal) -> None:
         spans=(Span("admit", 32, 33),),
         gauges=(Gauge("used_blocks", 7, 34, "count"),),
         requests=(Request(0, 30, 5, 2, tokens=(34,)),),
-        blocks=(j.Block(recorded=True, start=20, end=32, steps=2),),
+        blocks=(j.StepBlock(recorded=True, start=20, end=32, steps=2),),
         specializations=(j.Specialization("k", 11),),
         memory=(Memory("steady", "footprint", None, 35, "no Mac"),),
         results={"ttft_p50": Measured(None, "ns", "lower", "none")},

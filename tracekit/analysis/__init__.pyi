@@ -1,6 +1,6 @@
 from .analyze import analyze as analyze
 from .analyze import used_tables as used_tables
-from .counters import Kind as Kind
+from .counters import CounterKind as CounterKind
 from .crowd import crowd_of as crowd_of
 from .crowd import explain_crowd as explain_crowd
 from .given import DERIVED as DERIVED
@@ -48,9 +48,9 @@ from .replay import encoders as encoders
 from .replay import is_timed as is_timed
 from .replay import weighted as weighted
 from .result import Better as Better
-from .result import Check as Check
 from .result import Measurement as Measurement
 from .result import Result as Result
+from .result import RuleCheck as RuleCheck
 from .result import Status as Status
 from .result import load as load
 from .result import numbers as numbers

@@ -16,7 +16,7 @@ from tracekit.analysis.inject import Metric, Unavailable, inject
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.program import ProgramKind
 from tracekit.analysis.ranking import rank_findings
-from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.analysis.rule import Fact, Finding, Rule, Settings
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.scope import steady_tokens
@@ -169,16 +169,16 @@ def measure(metric: Metric, tables: Mapping[str, pd.DataFrame]) -> Measurement:
 
 def judge(
     rule: Rule, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, object]
-) -> tuple[Check, list[Finding]]:
+) -> tuple[RuleCheck, list[Finding]]:
     """Return how the rule ended and what it found, not yet in words."""
     try:
         found: list[Finding] = list(inject(rule.judge, tables, settings))
     except Unavailable as reason:
-        return Check(rule.name, Status.ABSTAINED, str(reason)), []
+        return RuleCheck(rule.name, Status.ABSTAINED, str(reason)), []
     except UsageError:
         raise
     except Exception as error:
         log.exception("The rule %s broke; the others are not affected.", rule.name)
-        return Check(rule.name, Status.FAILED, f"the rule broke: {error!r}"), []
+        return RuleCheck(rule.name, Status.FAILED, f"the rule broke: {error!r}"), []
     findings = [replace(finding, rule=rule.name) for finding in found]
-    return Check(rule.name, Status.FOUND if findings else Status.PASSED), findings
+    return RuleCheck(rule.name, Status.FOUND if findings else Status.PASSED), findings

@@ -25,7 +25,7 @@ from tracekit.analysis.scope import Device
 from tracekit.base import percent, quantity
 
 
-class Kind(StrEnum):
+class CounterKind(StrEnum):
     """What sort of number a counter is; all but bandwidths are shares."""
 
     OCCUPANCY = "occupancy"
@@ -56,7 +56,7 @@ class Group(StrEnum):
 class Meaning:
     """What a counter is: its kind, its group, and the unit it belongs to, as we call it."""
 
-    kind: Kind
+    kind: CounterKind
     group: Group
     unit: str
 
@@ -92,12 +92,12 @@ _OCCUPANCIES = {
     "target": ("Occupancy Manager Target",),
 }
 _OTHERS = {
-    "L1 Eviction Rate": Meaning(Kind.RATE, Group.CACHE, "L1 evictions"),
-    "Buffer L1 Miss Rate": Meaning(Kind.RATE, Group.CACHE, "L1 misses"),
-    "MMU TLB Miss Rate": Meaning(Kind.RATE, Group.TRANSLATION, "TLB misses"),
-    "GPU Bandwidth": Meaning(Kind.BANDWIDTH, Group.MEMORY, "both"),
-    "GPU Read Bandwidth": Meaning(Kind.BANDWIDTH, Group.MEMORY, "read"),
-    "GPU Write Bandwidth": Meaning(Kind.BANDWIDTH, Group.MEMORY, "write"),
+    "L1 Eviction Rate": Meaning(CounterKind.RATE, Group.CACHE, "L1 evictions"),
+    "Buffer L1 Miss Rate": Meaning(CounterKind.RATE, Group.CACHE, "L1 misses"),
+    "MMU TLB Miss Rate": Meaning(CounterKind.RATE, Group.TRANSLATION, "TLB misses"),
+    "GPU Bandwidth": Meaning(CounterKind.BANDWIDTH, Group.MEMORY, "both"),
+    "GPU Read Bandwidth": Meaning(CounterKind.BANDWIDTH, Group.MEMORY, "read"),
+    "GPU Write Bandwidth": Meaning(CounterKind.BANDWIDTH, Group.MEMORY, "write"),
 }
 
 
@@ -115,10 +115,10 @@ def _declared() -> dict[str, Meaning]:
     for group, units in _UNITS.items():
         for names in (unit.split(" = ") for unit in units.split(", ")):
             for name in names:
-                table[f"{name} Limiter"] = Meaning(Kind.LIMITER, group, names[0])
-                table[f"{name} Utilization"] = Meaning(Kind.UTILIZATION, group, names[0])
+                table[f"{name} Limiter"] = Meaning(CounterKind.LIMITER, group, names[0])
+                table[f"{name} Utilization"] = Meaning(CounterKind.UTILIZATION, group, names[0])
     for stage, names in _OCCUPANCIES.items():
-        table |= {name: Meaning(Kind.OCCUPANCY, Group.THREADS, stage) for name in names}
+        table |= {name: Meaning(CounterKind.OCCUPANCY, Group.THREADS, stage) for name in names}
     return {_plain(name): known for name, known in table.items()}
 
 
@@ -229,7 +229,7 @@ def _recorded(counters: pd.DataFrame | None) -> pd.DataFrame:
 
 def _mean_of(name: str, samples: pd.DataFrame) -> tuple[object, ...]:
     means, flags = meaning(name), samples["percentage"]
-    if means is None or (means.kind is Kind.BANDWIDTH and flags.isna().all()):
+    if means is None or (means.kind is CounterKind.BANDWIDTH and flags.isna().all()):
         return ()
     ratio = bool(flags.fillna(value=True).all())  # where a trace does not state it, by its meaning
     values = samples["value"].to_numpy(dtype=np.float64)
@@ -242,7 +242,7 @@ def _mean_of(name: str, samples: pd.DataFrame) -> tuple[object, ...]:
     return (name, means.kind, means.group, means.unit, int(fits.sum()), mean, share)
 
 
-_LOADS = (Kind.LIMITER, Kind.UTILIZATION)
+_LOADS = (CounterKind.LIMITER, CounterKind.UTILIZATION)
 _MEMORY = (Group.MEMORY, Group.CACHE)
 _OWN = (Group.ARITHMETIC, *_MEMORY, Group.THREADS)
 OTHERS = tuple(group for group in Group if group not in _OWN)
@@ -296,13 +296,13 @@ def pressure(counter_means: pd.DataFrame, machine: Machine) -> Pressure:
     return Pressure(
         arithmetic=highest(counter_means, _LOADS, (Group.ARITHMETIC,)),
         memory=max((load for load in loads if load), key=lambda load: load.share, default=None),
-        other=highest(counter_means, (Kind.LIMITER,), OTHERS),
+        other=highest(counter_means, (CounterKind.LIMITER,), OTHERS),
         recorded=tuple(counter_means["counter"]),
     )
 
 
 def highest(
-    counter_means: pd.DataFrame, kinds: Collection[Kind], groups: Collection[Group]
+    counter_means: pd.DataFrame, kinds: Collection[CounterKind], groups: Collection[Group]
 ) -> Load | None:
     """Return the counter with the highest share of these kinds and groups; None without any."""
     asked = counter_means["kind"].isin(list(kinds)) & counter_means["group"].isin(list(groups))
@@ -319,7 +319,7 @@ def bandwidth(counter_means: pd.DataFrame, machine: Machine) -> Load | None:
     M1 counts percent. M3 and later count GB/s (one source says GiB/s, 7 % more), which needs the
     chip's bandwidth. None where either is not known.
     """
-    own = counter_means[counter_means["kind"] == Kind.BANDWIDTH]
+    own = counter_means[counter_means["kind"] == CounterKind.BANDWIDTH]
     both = own[own["unit"] == "both"]
     rows = both if not both.empty else own
     if rows.empty:
@@ -335,11 +335,11 @@ def bandwidth(counter_means: pd.DataFrame, machine: Machine) -> Load | None:
     return None if share is None else Load(name, min(share, 1.0), Group.MEMORY)
 
 
-def mean_of(counter_means: pd.DataFrame, kind: Kind, unit: str) -> "pd.Series":
+def mean_of(counter_means: pd.DataFrame, kind: CounterKind, unit: str) -> "pd.Series":
     """Return the row of one unit's counter; raise Unavailable where it was not recorded."""
     found = counter_means[(counter_means["kind"] == kind) & (counter_means["unit"] == unit)]
     if found.empty:
-        what = f"{kind} of {unit}" + (" in a stated unit" if kind is Kind.BANDWIDTH else "")
+        what = f"{kind} of {unit}" + (" in a stated unit" if kind is CounterKind.BANDWIDTH else "")
         raise Unavailable(_lacks(what, tuple(counter_means["counter"])))
     return found.iloc[0]
 

@@ -19,7 +19,7 @@ from tracekit.analysis.machine import MORE_DISTURBED, disturbed_share, share_bel
 from tracekit.analysis.rhythm import find_border
 from tracekit.analysis.scope import Device, Targets, of_a_server, require_alike
 from tracekit.analysis.trends import Numbers, TrendLine, fit_trend
-from tracekit.analysis.upkeep import ALLOCATION, Levels, levels
+from tracekit.analysis.upkeep import ALLOCATION, MemoryLevels, levels
 
 LIMIT = 0.25
 """The share by which an iteration has to take longer at the end than at first, to be spoken of."""
@@ -214,7 +214,7 @@ def _level(
     return every[0].table, np.sum([_level_at(each, moments) for each in every], axis=0)
 
 
-def _level_at(level: Levels, moments: Times) -> Numbers:
+def _level_at(level: MemoryLevels, moments: Times) -> Numbers:
     order = np.argsort(level.starts, kind="stable")
     starts, sizes = level.starts[order], level.sizes[order]
     place = np.searchsorted(starts, moments, side="right") - 1

@@ -15,7 +15,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, spans
 from tracekit.analysis.machine import Machine
 from tracekit.analysis.scope import Targets
-from tracekit.analysis.upkeep import Levels, levels
+from tracekit.analysis.upkeep import MemoryLevels, levels
 
 FEWEST = 3
 """Fewer requests than this do not show whether memory levels off."""
@@ -106,14 +106,14 @@ def request_rises(
     return RequestRises(level.table, level.what, starts, ends, floors, share)
 
 
-def level_at(level: Levels, time: int) -> int:
+def level_at(level: MemoryLevels, time: int) -> int:
     """Return the level that held at a moment: the last known one; before all of them the first."""
     order = np.argsort(level.starts, kind="stable")
     place = int(np.searchsorted(level.starts[order], time, side="right")) - 1
     return int(level.sizes[order[max(place, 0)]])
 
 
-def lowest(level: Levels, start: int, end: int) -> int:
+def lowest(level: MemoryLevels, start: int, end: int) -> int:
     """Return the lowest level in a window; where none is known in it, the one that held before."""
     overlap = (level.starts < end) & (level.ends > start)
     return int(level.sizes[overlap].min()) if overlap.any() else level_at(level, start)
@@ -183,7 +183,7 @@ def room_of(
     targets: Targets,
 ) -> Room:
     """Return how the target's memory stands in the loop."""
-    processes: list[Levels] = []
+    processes: list[MemoryLevels] = []
     with suppress(Unavailable):
         processes = levels(allocated_sizes, None, targets)
     at_first = [level_at(level, loop.start) for level in processes]
@@ -207,12 +207,12 @@ def room_of(
     )
 
 
-def _wired(wired_memory: pd.DataFrame) -> Levels:
+def _wired(wired_memory: pd.DataFrame) -> MemoryLevels:
     rows = wired_memory.dropna(subset=["size"])
     sizes = rows["size"].to_numpy(dtype=np.int64)
-    return Levels("wired_memory", "wired memory", *spans(rows), sizes)
+    return MemoryLevels("wired_memory", "wired memory", *spans(rows), sizes)
 
 
-def _highest(level: Levels, window: Window) -> int:
+def _highest(level: MemoryLevels, window: Window) -> int:
     overlap = (level.starts < window.end) & (level.ends > window.start)
     return int(level.sizes[overlap].max()) if overlap.any() else level_at(level, window.start)

@@ -6,7 +6,7 @@ say nothing of rates, of idle time, or of how encoders overlap in the run.
 
 import pandas as pd
 
-from tracekit.analysis.counters import Group, Kind, meaning
+from tracekit.analysis.counters import CounterKind, Group, meaning
 
 COST = "Execution Cost"
 GPU_TIME = "GPU Time"
@@ -44,9 +44,11 @@ def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
     limiters = {
         unit.unit: name
         for name, unit in known.items()
-        if unit.kind is Kind.LIMITER and unit.group is not Group.LAUNCH
+        if unit.kind is CounterKind.LIMITER and unit.group is not Group.LAUNCH
     }
-    uses = {unit.unit: str(name) for name, unit in known.items() if unit.kind is Kind.UTILIZATION}
+    uses = {
+        unit.unit: str(name) for name, unit in known.items() if unit.kind is CounterKind.UTILIZATION
+    }
     held = values[list(limiters.values())].rename(columns={n: u for u, n in limiters.items()})
     some = held.notna().any(axis=1)
     table["limiter"] = held[some].idxmax(axis=1).reindex(table.index)

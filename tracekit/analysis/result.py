@@ -64,7 +64,7 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Check:
+class RuleCheck:
     """How one rule ended, and why it abstained or failed."""
 
     rule: str
@@ -83,7 +83,7 @@ class Result:
     provenance: Provenance
     metrics: tuple[Measurement, ...] = ()
     findings: tuple[Finding, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[RuleCheck, ...] = ()
     results: tuple[Measurement, ...] = ()
     losses: tuple[LossRow, ...] = ()
     format: int = field(default=FORMAT, kw_only=True)
@@ -127,7 +127,7 @@ class Reason:
     rules: tuple[str, ...]
 
 
-def reasons(checks: Iterable[Check], *states: Status) -> tuple[Reason, ...]:
+def reasons(checks: Iterable[RuleCheck], *states: Status) -> tuple[Reason, ...]:
     """Return the reasons of the checks that ended so, the one that most rules gave first."""
     rules: dict[str, list[str]] = {}
     for check in checks:

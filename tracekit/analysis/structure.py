@@ -40,7 +40,7 @@ Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class _Groups:
+class _BufferGroups:
     """Command buffers in groups; `pauses` (ns) are the host's behind each, -1 for the last."""
 
     first: Places
@@ -53,12 +53,12 @@ class _Groups:
     def number(self) -> int:
         return self.first.size
 
-    def sample(self) -> "_Groups":
+    def sample(self) -> "_BufferGroups":
         """Return some of them from the middle, where there are very many."""
         begin = max(0, (self.number - _SAMPLE) // 2)
         part = slice(begin, begin + _SAMPLE)
         pieces, busy, pauses = (each[part] for each in (self.pieces, self.busy, self.pauses))
-        return _Groups(self.first[part], pieces, busy, pauses, self.split)
+        return _BufferGroups(self.first[part], pieces, busy, pauses, self.split)
 
     def alike(self, apart: int, *, pauses: bool = True) -> Flags:
         """Tell for each group whether the one so many behind it is alike."""
@@ -137,7 +137,7 @@ def repeating(timeline: pd.DataFrame) -> Repeats | None:
     return None
 
 
-def _share(groups: _Groups, at: Places, length: int) -> float:
+def _share(groups: _BufferGroups, at: Places, length: int) -> float:
     """Return the part of the groups that belong to iterations with the usual number of pieces."""
     whole = groups.rows(length)[0][at]
     usual = np.bincount(whole).max()
@@ -159,14 +159,14 @@ def reported_ends(timeline: pd.DataFrame, starts: Times, ends: Times) -> Times:
     return np.where(last >= 0, latest[np.maximum(last, 0)], starts)
 
 
-def _grouped(splits: Flags, pieces: Times, busy: Times, pauses: Times) -> _Groups:
+def _grouped(splits: Flags, pieces: Times, busy: Times, pauses: Times) -> _BufferGroups:
     first = np.concatenate(([0], np.flatnonzero(splits) + 1))
     last = np.append(first[1:], pieces.size) - 1
     held, took = (np.add.reduceat(each, first) for each in (pieces, busy))
-    return _Groups(first, held, took, np.append(pauses, -1)[last], bool(splits.any()))
+    return _BufferGroups(first, held, took, np.append(pauses, -1)[last], bool(splits.any()))
 
 
-def _parted(groups: _Groups, at: Places, pieces: Times) -> Flags:
+def _parted(groups: _BufferGroups, at: Places, pieces: Times) -> Flags:
     """Return where groups have to be split that hold several iterations without a pause.
 
     So it is after a pause that stood out: what had been handed over ahead is used up by then.
@@ -192,7 +192,7 @@ def _splits(pauses: Times, drained: Flags) -> Iterator[Flags]:
     yield np.zeros(pauses.size, bool)
 
 
-def _iterations(groups: _Groups) -> tuple[Places, int]:
+def _iterations(groups: _BufferGroups) -> tuple[Places, int]:
     """Return the first group of each iteration, and how many groups an iteration has."""
     none = np.empty(0, np.intp), 1
     if groups.number < FEWEST:
@@ -217,7 +217,7 @@ def _iterations(groups: _Groups) -> tuple[Places, int]:
     return (np.arange(*stretch), 1) if stretch[1] - stretch[0] >= FEWEST else none
 
 
-def _length(groups: _Groups) -> int | None:
+def _length(groups: _BufferGroups) -> int | None:
     """Return the length of the shortest row that repeats clearly; None where none does."""
     single = groups.alike(1)
     for length in range(2, min(_LONGEST, groups.number // FEWEST) + 1):
@@ -232,20 +232,20 @@ def _length(groups: _Groups) -> int | None:
     return None
 
 
-def _round(groups: _Groups) -> int | None:
+def _round(groups: _BufferGroups) -> int | None:
     """Return the length of a row of unlike groups that comes again, however alike most of it is."""
     found = find_round(_compared(groups, slice(None)))
     return None if found is None or found.times < FEWEST else found.length
 
 
-def _compared(groups: _Groups, part: slice) -> GroupRow:
+def _compared(groups: _BufferGroups, part: slice) -> GroupRow:
     """Return what is compared of groups, with the pause before each."""
     pauses = np.concatenate(([0], groups.pauses[:-1]))[part]
     pieces = groups.pieces[part]
     return GroupRow(pieces, groups.busy[part], pauses, np.zeros(pieces.size, np.int64))
 
 
-def _stretch(groups: _Groups, alike: Flags, length: int) -> tuple[int, int] | None:
+def _stretch(groups: _BufferGroups, alike: Flags, length: int) -> tuple[int, int] | None:
     """Return the stretch of groups that repeats, of one loop; None where no stretch does.
 
     Where a row of groups is unlike the one behind it, rows before and behind that break are
@@ -301,7 +301,7 @@ def _mostly(flags: Flags) -> tuple[int, int]:
     return int(np.argmin(sums[: end + 1])), end
 
 
-def _in_rows(groups: _Groups, alike: Flags, begin: int, end: int, length: int) -> Places:
+def _in_rows(groups: _BufferGroups, alike: Flags, begin: int, end: int, length: int) -> Places:
     """Return where rows of so many groups begin in a stretch, the longest pause before each."""
     at = begin + find_begin(_compared(groups, slice(begin, end)), length)
     found = list[int]()

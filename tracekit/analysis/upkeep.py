@@ -98,7 +98,7 @@ def _mean_of_largest(sizes: NDArray[np.int64]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class MemoryLevels:
     """How much memory there was and when, by which table, and what it is in words.
 
     `starts` and `ends` bound the stretches in which the levels (bytes) held.
@@ -145,7 +145,7 @@ class Trend:
 
 def levels(
     allocated_sizes: pd.DataFrame | None, process_samples: pd.DataFrame | None, targets: Targets
-) -> list[Levels]:
+) -> list[MemoryLevels]:
     """Return what is known of the target's memory, of each of its processes: the GPU's first."""
     reasons: list[str] = []
     for frame, make in ((allocated_sizes, _allocated), (process_samples, _resident)):
@@ -163,7 +163,7 @@ def levels(
     raise Unavailable(why)
 
 
-def trend(known: list[Levels], window: Window) -> Trend:
+def trend(known: list[MemoryLevels], window: Window) -> Trend:
     """Return how the lowest levels went, of all processes together."""
     bounds = np.linspace(window.start, window.end, PARTS + 1).astype(np.int64)
     floors = np.zeros(PARTS, np.int64)
@@ -179,16 +179,16 @@ def trend(known: list[Levels], window: Window) -> Trend:
     return Trend(known[0].table, known[0].what, bounds, floors)
 
 
-def _allocated(rows: pd.DataFrame) -> Levels:
+def _allocated(rows: pd.DataFrame) -> MemoryLevels:
     known = rows.dropna(subset=["size"])
     starts = known["start"].to_numpy(dtype=np.int64)
     lengths = known["duration"].fillna(0).to_numpy(dtype=np.int64)
     sizes = known["size"].to_numpy(dtype=np.int64)
-    return Levels("allocated_sizes", "memory of the GPU", starts, starts + lengths, sizes)
+    return MemoryLevels("allocated_sizes", "memory of the GPU", starts, starts + lengths, sizes)
 
 
-def _resident(rows: pd.DataFrame) -> Levels:
+def _resident(rows: pd.DataFrame) -> MemoryLevels:
     known = rows.dropna(subset=["memory"])
     times = known["time"].to_numpy(dtype=np.int64)
     sizes = known["memory"].to_numpy(dtype=np.int64)
-    return Levels("process_samples", "resident memory", times, times + 1, sizes)
+    return MemoryLevels("process_samples", "resident memory", times, times + 1, sizes)

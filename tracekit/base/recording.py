@@ -116,7 +116,7 @@ class Provenance:
         return self.stages["prune"].message if "prune" in self.stages else ""
 
 
-class _Place:
+class _RunFile:
     """A file or folder of a run, by its name in the run's folder."""
 
     def __init__(self, name: str) -> None:
@@ -136,39 +136,41 @@ class Recording:
     folder: Path
     lent: bool = field(default=False, compare=False)
 
-    provenance_file = _Place("recording.json")  # what was recorded, how, where and when
-    workload_file = _Place("workload.json")  # what the workload says of itself
+    provenance_file = _RunFile("recording.json")  # what was recorded, how, where and when
+    workload_file = _RunFile("workload.json")  # what the workload says of itself
     # the workload's marks as they happen; folded into `workload.json` at the end
-    journal_file = _Place("workload.jsonl")
+    journal_file = _RunFile("workload.jsonl")
     # what a monitor of the machine read beside the run, as marks; absent without one
-    gauges_file = _Place("gauges.jsonl")
+    gauges_file = _RunFile("gauges.jsonl")
     # what a program that xctrace or Metal recorded printed on its standard output
-    target_output_file = _Place("target-output.txt")
+    target_output_file = _RunFile("target-output.txt")
     # what a recorded program that is not ours printed on its standard output
-    output_file = _Place("output.txt")
+    output_file = _RunFile("output.txt")
     # how a user reads that program's numbers; absent where tracekit knows them, or there are none
-    patterns_file = _Place("patterns.json")
-    spec_file = _Place("worker.json")  # what the worker was asked to do
-    bundle = _Place("recording.trace")  # the bundle of `xctrace`, which Instruments opens
-    gputrace = _Place("capture.gputrace")  # what Metal captured of a few steps, for Xcode to replay
+    patterns_file = _RunFile("patterns.json")
+    spec_file = _RunFile("worker.json")  # what the worker was asked to do
+    bundle = _RunFile("recording.trace")  # the bundle of `xctrace`, which Instruments opens
+    gputrace = _RunFile(
+        "capture.gputrace"
+    )  # what Metal captured of a few steps, for Xcode to replay
     # the raw samples of the host recorder, which Instruments cannot open
-    host_bundle = _Place("recording.host")
-    host_session = _Place("recording.host/session.json")  # what the recording knows of itself
-    host_samples = _Place("recording.host/samples.jsonl")  # as they came, one JSON object a line
-    host_output = _Place("recording.host/stdout.txt")
-    host_errors = _Place("recording.host/stderr.txt")
-    exports = _Place("exports")  # the tables as XML, and the TOC
+    host_bundle = _RunFile("recording.host")
+    host_session = _RunFile("recording.host/session.json")  # what the recording knows of itself
+    host_samples = _RunFile("recording.host/samples.jsonl")  # as they came, one JSON object a line
+    host_output = _RunFile("recording.host/stdout.txt")
+    host_errors = _RunFile("recording.host/stderr.txt")
+    exports = _RunFile("exports")  # the tables as XML, and the TOC
     # the table of contents that came with the exports; absent where there was none
-    toc_file = _Place("exports/toc.xml")
-    tables = _Place("tables")  # the Parquet cache of the exports
-    result_file = _Place("result.json")  # metrics, findings and checks
-    report_file = _Place("report.html")  # the page
-    checksums_file = _Place(CHECKSUMS)  # of what each stage left; `tracekit verify` reads it
+    toc_file = _RunFile("exports/toc.xml")
+    tables = _RunFile("tables")  # the Parquet cache of the exports
+    result_file = _RunFile("result.json")  # metrics, findings and checks
+    report_file = _RunFile("report.html")  # the page
+    checksums_file = _RunFile(CHECKSUMS)  # of what each stage left; `tracekit verify` reads it
 
     @classmethod
     def places(cls) -> frozenset[str]:
         """Return the names of all files and folders that a run's folder may have."""
-        every = (place.name for place in vars(cls).values() if isinstance(place, _Place))
+        every = (place.name for place in vars(cls).values() if isinstance(place, _RunFile))
         return frozenset(name.partition("/")[0] for name in every)
 
     def provenance(self) -> Provenance:

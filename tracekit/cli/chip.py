@@ -171,7 +171,9 @@ def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
     ]
 
 
-def _work(shape: "lab.Shape", chip: "machine.Chip") -> "tuple[ops.Traffic, machine.Bound | None]":
+def _work(
+    shape: "lab.Shape", chip: "machine.Chip"
+) -> "tuple[ops.CallTraffic, machine.Bound | None]":
     """Return the work of a shape, and the least time of it where the bandwidth is known."""
     work = ops.traffic(
         [shape.context] * shape.batch,

@@ -151,7 +151,7 @@ def ab(
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     within = within or min(0.01, max(threshold / 2, 0.0001))
-    effort = nightly.Effort(within, workload.seconds(time_limit), workload.seconds(turn))
+    effort = nightly.PairEffort(within, workload.seconds(time_limit), workload.seconds(turn))
     effort = replace(effort, state=None) if any_state else effort
     limits = comparison.Limits(threshold, metrics=tuple(metric or ()))
     measure = _measuring(variants, read or [], workloads, effort, limits)
@@ -169,7 +169,7 @@ def _measuring(
     variants: list[str],
     read: list[str],
     workloads: Path | None,
-    effort: "nightly.Effort",
+    effort: "nightly.PairEffort",
     limits: "comparison.Limits",
 ) -> "Callable[[Progress], comparison.Comparison]":
     """Return what measures both variants, which are checked at once."""

@@ -26,7 +26,7 @@ def doctor(
     Exit code 0: this machine can record; 3: something failed, and the fix is printed; 4: something
     that recording needs could not be determined.
     """
-    where, machine, fresh = notes_folder(), record.Surroundings(), None
+    where, machine, fresh = notes_folder(), record.DoctorSurroundings(), None
     try:
         if probe:
             with console.progress("probe") as progress:

@@ -40,7 +40,7 @@ def prune(
 
     Exit code 3: something could not be removed; the others were.
     """
-    limits = nightly.Limits(
+    limits = nightly.PruneLimits(
         keep=None if keep is None else age(keep),
         most=None if max_size is None else size_of(max_size),
         newest=newest,

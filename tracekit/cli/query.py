@@ -111,7 +111,7 @@ def _list(sources: list[Path], run_number: int | None) -> None:
     console.show_warnings(warnings)
 
 
-def _show(answer: "fleet.Answer", rows: int) -> None:
+def _show(answer: "fleet.QueryResult", rows: int) -> None:
     shown, total = answer.first(rows, short=console.looked_at())
     console.table(list(answer.types), shown, headed=True)
     if total > len(shown):

@@ -171,12 +171,12 @@ def verify_kernel(
             f"--{wrong.replace('_', '-')} is for a FILE.metal; {subject} says itself what is "
             "launched.",
         )
-    launch = lab.Launch(
+    launch = lab.LaunchWords(
         *(function, template, tuple(buffer or ()), grid, threadgroup),
         *(tuple(threadgroup_memory or ()), tuple(constant or ())),
         *(tuple(expect or ()), bound, lenient, patience, tuple(include or ())),
     )
-    orders = tuple(lab.Order) if order == _ALL else (lab.Order(order),)
+    orders = tuple(lab.ThreadOrder) if order == _ALL else (lab.ThreadOrder(order),)
     given = {name: value for name, value in parameters.items() if is_given(name)}
 
     def verified() -> Iterator[lab.Verification]:
@@ -222,8 +222,8 @@ def _named(arguments: Sequence[str]) -> "lab.Declared | None":
 
 
 def _subjects(
-    subject: str, launch: "lab.Launch", given: dict[str, Any], seed: int
-) -> "Generator[lab.Subject]":
+    subject: str, launch: "lab.LaunchWords", given: dict[str, Any], seed: int
+) -> "Generator[lab.VerifiedCase]":
     """Return everything that is to be verified, made when its turn comes."""
     if subject.endswith(_METAL):
         yield lab.metal_subject(Path(subject), launch, seed)

@@ -9,7 +9,7 @@ from tracekit.base import Provenance
 from tracekit.compare.samples import Sample
 
 if TYPE_CHECKING:
-    from tracekit.lab import Bench, Row, Timing
+    from tracekit.lab import Bench, BenchRow, Timing
 
 _NO_TABLES = "a bench records no tables."
 
@@ -40,7 +40,7 @@ def bench_sample(bench: "Bench", name: str) -> Sample:
     return Sample(name, result, absence=_NO_TABLES, disturbed=disturbed)
 
 
-def _times(row: "Row") -> Iterator[Measurement]:
+def _times(row: "BenchRow") -> Iterator[Measurement]:
     """Yield what is known of the subject's time: of a call, of a step, of a call on the GPU."""
     if row.micro is None:
         reason = row.reason or "it was not measured."
@@ -58,7 +58,7 @@ def _time(name: str, timing: "Timing") -> Measurement:
     return Measurement(name, timing.summary.median, "ns", Better.LOWER, samples=samples)
 
 
-def _gpu_ns(row: "Row") -> tuple[float, ...]:
+def _gpu_ns(row: "BenchRow") -> tuple[float, ...]:
     """Return the GPU nanoseconds of each call; nothing if its kernels were not sampled alike."""
     each = [dispatch.samples for dispatch in row.dispatches]
     if len({len(samples) for samples in each}) > 1:

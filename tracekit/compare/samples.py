@@ -66,7 +66,7 @@ _UNTIMED = frozenset({"step_models"})
 _STATES = frozenset({"gpu_performance_states", "thermal_states"})
 
 
-class Cut(Mapping[str, pd.DataFrame]):
+class WindowedTables(Mapping[str, pd.DataFrame]):
     """The tables of a run, with the rows that begin in a window; of states, that lie in it."""
 
     def __init__(self, tables: Mapping[str, pd.DataFrame], window: analysis.Window) -> None:
@@ -101,7 +101,9 @@ class Blocks:
             self.absence = str(reason)
             return
         made = sample.result.provenance
-        self._blocks = [analysis.Given(Cut(sample.tables, at), made, part=True) for at in windows]
+        self._blocks = [
+            analysis.Given(WindowedTables(sample.tables, at), made, part=True) for at in windows
+        ]
 
     def values(self, name: str) -> tuple[float, ...]:
         """Return the metric's value in each block, in order of time."""

@@ -24,7 +24,7 @@ from tracekit.base import (
     write_whole,
 )
 from tracekit.report import (
-    Verdict,
+    PageVerdict,
     document,
     environment_of,
     escape_markdown,
@@ -107,7 +107,7 @@ def _run_entries(folder: Path) -> list[dict[str, Any]]:
         entries.append(
             {
                 **_origin(run, provenance),
-                "verdict": verdict_of(result) if result else Verdict("unclear", trouble),
+                "verdict": verdict_of(result) if result else PageVerdict("unclear", trouble),
                 "findings": ", ".join(dict.fromkeys(finding.rule for finding in findings)),
                 "followed": followed,
                 "series": series,
@@ -136,7 +136,7 @@ def _bench_entry(file: Path) -> dict[str, Any]:
     try:
         bench = lab.read_bench(file)
     except TracekitError as error:
-        return entry | {"verdict": Verdict("unclear", error.message)}
+        return entry | {"verdict": PageVerdict("unclear", error.message)}
     shape = {name: value for name, value in asdict(bench.shape).items() if value is not None}
     calls = [row for row in bench.rows if row.micro is not None]
     chip = str(bench.environment.get("machine", {}).get("chip", ""))
@@ -150,13 +150,13 @@ def _bench_entry(file: Path) -> dict[str, Any]:
     }
 
 
-def _call_time(row: "lab.Row") -> Measurement:
+def _call_time(row: "lab.BenchRow") -> Measurement:
     """Return the median time of a call of a subject that was measured."""
     took = row.micro.summary.median if row.micro is not None else None
     return Measurement(row.name, took, "ns", Better.LOWER)
 
 
-def _bench_verdict(bench: "lab.Bench") -> Verdict:
+def _bench_verdict(bench: "lab.Bench") -> PageVerdict:
     """Return what a bench measured: the median call of each subject."""
     calls = [
         f"{row.name} {duration(row.micro.summary.median)}"
@@ -164,13 +164,13 @@ def _bench_verdict(bench: "lab.Bench") -> Verdict:
         if row.micro is not None
     ]
     if bench.failures:
-        return Verdict("error", f"Failed: {', '.join(bench.failures)}.", ", ".join(calls))
+        return PageVerdict("error", f"Failed: {', '.join(bench.failures)}.", ", ".join(calls))
     if bench.interrupted:
-        return Verdict("unclear", "Interrupted.", ", ".join(calls))
-    return Verdict("good", "Measured.", ", ".join(calls))
+        return PageVerdict("unclear", "Interrupted.", ", ".join(calls))
+    return PageVerdict("good", "Measured.", ", ".join(calls))
 
 
-MARKDOWN_COLUMNS = ("When", "What", "How", "Verdict", "Found", "Main metric")
+MARKDOWN_COLUMNS = ("When", "What", "How", "PageVerdict", "Found", "Main metric")
 
 
 def index_markdown(folder: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from tracekit.interop.tracks import Group, Levels, Slices, Track, known_of, lanes
+from tracekit.interop.tracks import Slices, StepSeries, Track, TrackGroup, known_of, lanes
 
 Event = dict[str, Any]
 _WITHOUT_PID = 1 << 24  # above the pids of any system
@@ -26,7 +26,7 @@ def write_chrome(tracks: Sequence[Track], file: BinaryIO) -> None:
 
 
 def _events(tracks: Sequence[Track]) -> Iterator[Event]:
-    pids: dict[Group, int] = {}
+    pids: dict[TrackGroup, int] = {}
     begun: set[int] = set()
     tid = 0
     for track in tracks:
@@ -35,7 +35,7 @@ def _events(tracks: Sequence[Track]) -> Iterator[Event]:
             pids[track.group] = _WITHOUT_PID + len(pids) if own is None else own
             yield _named("process_name", pids[track.group], 0, track.group.name)
         pid = pids[track.group]
-        if isinstance(track, Levels):
+        if isinstance(track, StepSeries):
             yield from _counters(track, pid)
             continue
         for lane in lanes(track):
@@ -49,7 +49,7 @@ def _named(what: str, pid: int, tid: int, name: str) -> Event:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def _counters(levels: Levels, pid: int) -> Iterator[Event]:
+def _counters(levels: StepSeries, pid: int) -> Iterator[Event]:
     series = levels.unit or "value"
     for at, value in zip(levels.times.tolist(), levels.values.tolist(), strict=True):
         values = {series: value}

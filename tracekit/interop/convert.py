@@ -16,7 +16,7 @@ from tracekit.tables import Flaw, Loss, Tables, report, write_table
 
 
 @dataclass(frozen=True)
-class Format:
+class TraceFormat:
     """A format: the end of its files' names, what reads it, and what writes it.
 
     `write` takes tracks that are redacted; it is None where each table becomes a file of its own,
@@ -29,15 +29,17 @@ class Format:
 
 
 _STACKS = "speedscope"
-FORMATS: Mapping[str, Format] = {
-    "perfetto": Format(".pftrace", "tracks, levels and flows, for ui.perfetto.dev", write_perfetto),
-    "chrome": Format(
+FORMATS: Mapping[str, TraceFormat] = {
+    "perfetto": TraceFormat(
+        ".pftrace", "tracks, levels and flows, for ui.perfetto.dev", write_perfetto
+    ),
+    "chrome": TraceFormat(
         ".trace.json", "the same as JSON, for chrome://tracing and others", write_chrome
     ),
-    _STACKS: Format(".speedscope.json", "stacks of threads, for speedscope.app"),
-    "parquet": Format(".parquet", "every table as a file, with its dtypes"),
-    "csv": Format(".csv", "every table as a file, as text"),
-    "feather": Format(".feather", "every table as a file, for Arrow"),
+    _STACKS: TraceFormat(".speedscope.json", "stacks of threads, for speedscope.app"),
+    "parquet": TraceFormat(".parquet", "every table as a file, with its dtypes"),
+    "csv": TraceFormat(".csv", "every table as a file, as text"),
+    "feather": TraceFormat(".feather", "every table as a file, for Arrow"),
 }
 
 

@@ -14,7 +14,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
 )
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
-from tracekit.interop.tracks import Group, Levels, Slices, Track, known_of, lanes
+from tracekit.interop.tracks import Slices, StepSeries, Track, TrackGroup, known_of, lanes
 
 _SEQUENCE = 1
 _BEGIN, _END, _COUNTER = (
@@ -36,7 +36,7 @@ class _Writer:
         self._tracks = tracks
         self._builder = builder
         self._names, self._keys = dict[str, int](), dict[str, int]()
-        self._groups: dict[Group, int] = {}
+        self._groups: dict[TrackGroup, int] = {}
         self._uuid = 0
         self._shift = max(0, -min((_first(track) for track in tracks), default=0))
 
@@ -45,7 +45,7 @@ class _Writer:
         begin.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
         self._builder.write_packet(begin)
         for track in self._tracks:
-            if isinstance(track, Levels):
+            if isinstance(track, StepSeries):
                 self._levels(track)
                 continue
             for lane in lanes(track):
@@ -56,7 +56,7 @@ class _Writer:
         packet.trusted_packet_sequence_id = _SEQUENCE
         return packet
 
-    def _group(self, group: Group) -> int:
+    def _group(self, group: TrackGroup) -> int:
         if group not in self._groups:
             described = TrackDescriptor()
             if group.pid is None:
@@ -78,7 +78,7 @@ class _Writer:
 
     def _track(self, track: Track) -> int:
         described = TrackDescriptor(parent_uuid=self._group(track.group), name=track.name)
-        if isinstance(track, Levels):
+        if isinstance(track, StepSeries):
             described.counter.unit_name = track.unit
         return self._describe(described)
 
@@ -90,7 +90,7 @@ class _Writer:
         packet.track_event.track_uuid = uuid
         return packet
 
-    def _levels(self, levels: Levels) -> None:
+    def _levels(self, levels: StepSeries) -> None:
         uuid = self._track(levels)
         for at, value in zip(levels.times.tolist(), levels.values.tolist(), strict=True):
             packet = self._event(uuid, _COUNTER, at)
@@ -132,5 +132,5 @@ def _number(name: str, known: dict[str, int], written: Any) -> int:
 
 
 def _first(track: Track) -> int:
-    times = track.times if isinstance(track, Levels) else track.starts
+    times = track.times if isinstance(track, StepSeries) else track.starts
     return int(times.min(initial=0))

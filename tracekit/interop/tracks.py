@@ -19,7 +19,7 @@ Redact = Callable[[str], str]
 
 
 @dataclass(frozen=True)
-class Group:
+class TrackGroup:
     """Tracks that belong together: those of a process, or of a device (pid None)."""
 
     name: str
@@ -35,7 +35,7 @@ class Slices:
     chain; 0 is none.
     """
 
-    group: Group
+    group: TrackGroup
     name: str
     starts: Times
     ends: Times
@@ -46,10 +46,10 @@ class Slices:
 
 
 @dataclass(frozen=True)
-class Levels:
+class StepSeries:
     """A quantity over time: each value holds until the next one; in order of the times."""
 
-    group: Group
+    group: TrackGroup
     name: str
     unit: str
     times: Times
@@ -82,11 +82,11 @@ def lanes(track: Slices) -> Iterator[Slices]:
 
 
 Tables = Mapping[str, pd.DataFrame]
-Track = Slices | Levels
+Track = Slices | StepSeries
 
-_WORKLOAD = Group("Workload")
-_MACHINE = Group("Machine")
-_FINDINGS = Group("tracekit")
+_WORKLOAD = TrackGroup("Workload")
+_MACHINE = TrackGroup("Machine")
+_FINDINGS = TrackGroup("tracekit")
 _BUFFERS, _ENCODERS = 1, 2
 # Table, track, column of the name, columns of arguments; one track for each process.
 _OF_PROCESS = (
@@ -173,7 +173,7 @@ def _evidence(findings: tuple[Finding, ...]) -> Iterator[Slices]:
 
 
 def _slices(
-    group: Group, name: str, frame: pd.DataFrame, labels: pd.Series, columns: tuple[str, ...]
+    group: TrackGroup, name: str, frame: pd.DataFrame, labels: pd.Series, columns: tuple[str, ...]
 ) -> Slices:
     """Make a track of rows with `start` and `duration`; a row without a duration has no length."""
     order = np.lexsort((-frame["duration"].fillna(0).to_numpy(), frame["start"].to_numpy()))
@@ -204,7 +204,7 @@ def _links(frame: pd.DataFrame, column: str, kind: int) -> Ids:
     return np.where(known, mixed, np.uint64(0))
 
 
-def _by_process(frame: pd.DataFrame) -> Iterator[tuple[Group, pd.DataFrame]]:
+def _by_process(frame: pd.DataFrame) -> Iterator[tuple[TrackGroup, pd.DataFrame]]:
     """Yield the rows of each process, the target's first."""
     if frame.empty:
         return
@@ -212,19 +212,19 @@ def _by_process(frame: pd.DataFrame) -> Iterator[tuple[Group, pd.DataFrame]]:
     for _, own in sorted(processes, key=lambda group: not bool(group[1]["target"].any())):
         process, pid = own["process"].iloc[0], own["pid"].iloc[0]
         name = "unknown process" if pd.isna(process) else str(process)
-        yield Group(name, None if pd.isna(pid) else int(pid)), own
+        yield TrackGroup(name, None if pd.isna(pid) else int(pid)), own
 
 
 def _on_device(frame: pd.DataFrame) -> Iterator[Slices]:
     """Yield a track for each channel and process, the target's first."""
     for group, own in _by_process(frame):
-        device = Group("CPU backend" if (own["clock"] == "host").any() else "GPU")
+        device = TrackGroup("CPU backend" if (own["clock"] == "host").any() else "GPU")
         for channel, rows in own.groupby(own["channel"].fillna("channel not stated"), sort=True):
             who = group.name if group.pid is None else f"{group.name} ({group.pid})"
             yield _slices(device, f"{channel}: {who}", rows, rows["label"], _ON_DEVICE)
 
 
-def _levels(tables: Tables) -> Iterator[Levels]:
+def _levels(tables: Tables) -> Iterator[StepSeries]:
     for counter, own in _named(_rows(tables, "gpu_counters"), "counter"):
         unit = "%" if own["percentage"].fillna(value=False).any() else ""
         yield _level(_MACHINE, counter, unit, own["start"], own["value"])
@@ -244,9 +244,11 @@ def _named(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.DataFrame
             yield str(name), own
 
 
-def _level(group: Group, name: str, unit: str, times: pd.Series, values: pd.Series) -> Levels:
+def _level(
+    group: TrackGroup, name: str, unit: str, times: pd.Series, values: pd.Series
+) -> StepSeries:
     numbers = values.astype("Float64").to_numpy(np.dtype(np.float64), na_value=np.nan)
     known = np.isfinite(numbers)
     at = times.to_numpy(np.int64)[known]
     order = np.argsort(at, kind="stable")
-    return Levels(group, name, unit, at[order], numbers[known][order])
+    return StepSeries(group, name, unit, at[order], numbers[known][order])

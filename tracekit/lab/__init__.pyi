@@ -1,6 +1,6 @@
 from .bench.document import BENCH as BENCH
 from .bench.document import Bench as Bench
-from .bench.document import Row as Row
+from .bench.document import BenchRow as BenchRow
 from .bench.document import Timing as Timing
 from .bench.document import bench_document as bench_document
 from .bench.document import check_writable as check_writable
@@ -16,7 +16,7 @@ from .bench.tune import planned as planned
 from .bench.tune import tune as tune
 from .bench.tune import tuning_document as tuning_document
 from .msl.emulation import emulation as emulation
-from .msl.program import Order as Order
+from .msl.program import ThreadOrder as ThreadOrder
 from .parity import COLUMNS as COLUMNS
 from .parity import GRID as GRID
 from .parity import Parity as Parity
@@ -32,13 +32,13 @@ from .verification.check import Declared as Declared
 from .verification.check import check as check
 from .verification.check import check_subjects as check_subjects
 from .verification.check import load as load
-from .verification.metal_file import Launch as Launch
+from .verification.metal_file import LaunchWords as LaunchWords
 from .verification.metal_file import metal_subject as metal_subject
 from .verification.shipped import shipped_check as shipped_check
 from .verification.shipped import shipped_names as shipped_names
 from .verification.verify import NOT_PROVEN as NOT_PROVEN
-from .verification.verify import Subject as Subject
 from .verification.verify import Verification as Verification
+from .verification.verify import VerifiedCase as VerifiedCase
 from .verification.verify import case as case
 from .verification.verify import in_full as in_full
 from .verification.verify import in_short as in_short

@@ -15,8 +15,8 @@ from tracekit.lab.msl.emulation import emulation
 from tracekit.ops import (
     BLOCK_SIZES,
     HEAD_DIMS,
+    DecodeProblem,
     Kernel,
-    Problem,
     attend,
     draw_problem,
     gathered,
@@ -46,7 +46,7 @@ _LONG_BLOCKS = 48
 
 
 @dataclass(frozen=True)
-class Case:
+class ParityCase:
     """One decode call of the grid.
 
     `lengths` are "ragged", "one" token, a "full" table, the "edges" of pages, an "empty" sequence
@@ -83,7 +83,7 @@ class Case:
         }
         return lengths[self.lengths]
 
-    def problem(self, seed: int) -> Problem:
+    def problem(self, seed: int) -> DecodeProblem:
         """Draw the call; whatever is past the end of a sequence is not a number."""
         drawn = draw_problem(
             self.lens,
@@ -98,15 +98,15 @@ class Case:
         return nan_past_ends(drawn)
 
 
-def _grid() -> tuple[Case, ...]:
+def _grid() -> tuple[ParityCase, ...]:
     quick = {(64, 16), (128, 32)}
     shapes = [(size, page) for size in HEAD_DIMS for page in BLOCK_SIZES]
     _, *lengths = get_args(Lengths)  # the first, ragged ones, have those shapes
-    cases: list[Case] = []
+    cases: list[ParityCase] = []
     for dtype in DTYPES:
-        cases += [Case(dtype, *shape, quick=shape in quick) for shape in shapes]
-        cases += [Case(dtype, 128, 32, heads) for heads in OTHER_HEADS]
-        cases += [Case(dtype, 64, 16, SHARED, length, quick=True) for length in lengths]
+        cases += [ParityCase(dtype, *shape, quick=shape in quick) for shape in shapes]
+        cases += [ParityCase(dtype, 128, 32, heads) for heads in OTHER_HEADS]
+        cases += [ParityCase(dtype, 64, 16, SHARED, length, quick=True) for length in lengths]
     return tuple(cases)
 
 
@@ -114,7 +114,7 @@ GRID = _grid()
 """Every type with each head size and page size; then other heads, then other lengths."""
 
 
-def named(names: Iterable[str]) -> tuple[Case, ...]:
+def named(names: Iterable[str]) -> tuple[ParityCase, ...]:
     """Return cases by their names; raise UsageError, with the nearest one, for an unknown name."""
     known = {case.name: case for case in GRID}
     for name in names:
@@ -123,7 +123,7 @@ def named(names: Iterable[str]) -> tuple[Case, ...]:
 
 
 # From a problem, the lengths of its sequences and the scale to `[batch, q_heads, head_dim]`.
-Attend = Callable[[Problem, list[int], float], mx.array]
+Attend = Callable[[DecodeProblem, list[int], float], mx.array]
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Implementation:
     dense: bool = False
 
 
-def _dense(problem: Problem, lens: list[int], scale: float) -> mx.array:
+def _dense(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
     """Attend as MLX does to contiguous keys and values, with a mask for the padding."""
     longest = max(lens)
     keys, values = gathered(problem, longest)
@@ -151,7 +151,7 @@ def _dense(problem: Problem, lens: list[int], scale: float) -> mx.array:
 
 
 def _paged(kernel: Kernel | None = None, partitions: int | None = None) -> Attend:
-    def call(problem: Problem, lens: list[int], scale: float) -> mx.array:
+    def call(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
         how, longest = None, max(lens)
         if kernel is not None:
             how = plan(problem, longest=longest, kernel=kernel, partitions=partitions)
@@ -197,7 +197,7 @@ _BOTH = 2  # of two results that may be off by a bound each
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ParityOutcome:
     """One implementation on one case.
 
     `error` is relative and against float64, None if it raised. `apart` is the relative distance
@@ -234,25 +234,25 @@ class Parity:
     If it was `interrupted`, cases are missing.
     """
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ParityOutcome, ...]
     seed: int
     emulated: bool
     backend: str
     interrupted: bool = False
 
     @property
-    def breaches(self) -> tuple[Outcome, ...]:
+    def breaches(self) -> tuple[ParityOutcome, ...]:
         """The outcomes that exceed a bound."""
         return tuple(outcome for outcome in self.outcomes if outcome.breach)
 
     @property
-    def worst(self) -> Outcome | None:
+    def worst(self) -> ParityOutcome | None:
         """The outcome that comes nearest to its bound, or exceeds it most."""
         return max(self.outcomes, key=lambda outcome: outcome.share, default=None)
 
 
 def run_parity(
-    cases: Sequence[Case],
+    cases: Sequence[ParityCase],
     implementations: Sequence[Implementation],
     *,
     seed: int = 0,
@@ -265,7 +265,7 @@ def run_parity(
     """
     if emulate and any(asked.kernel for asked in implementations):
         find_compiler()
-    outcomes: list[Outcome] = []
+    outcomes: list[ParityOutcome] = []
     stopped = False
     try:
         for number, case in enumerate(cases):
@@ -277,15 +277,15 @@ def run_parity(
 
 
 def _compared(
-    case: Case, implementations: Sequence[Implementation], seed: int, *, emulate: bool
-) -> list[Outcome]:
+    case: ParityCase, implementations: Sequence[Implementation], seed: int, *, emulate: bool
+) -> list[ParityOutcome]:
     problem = case.problem(seed)
     scale, bound = problem.head_dim**-0.5, BOUNDS[case.dtype]
     expected = reference_of(problem, scale=scale)
     # Dense attention has no answer for a sequence of no tokens.
     there = [number for number, length in enumerate(case.lens) if length]
     dense: Floats | None = None
-    outcomes: list[Outcome] = []
+    outcomes: list[ParityOutcome] = []
     for asked in implementations:
         failure, got = "", expected
         try:
@@ -296,7 +296,7 @@ def _compared(
         if got.shape != expected.shape:
             failure = f"its shape is {list(got.shape)} and not {list(expected.shape)}"
         if failure:
-            outcomes.append(Outcome(case.name, asked.name, None, bound, failure=failure))
+            outcomes.append(ParityOutcome(case.name, asked.name, None, bound, failure=failure))
             continue
         judged = there if asked.dense else slice(None)
         apart = None
@@ -305,7 +305,7 @@ def _compared(
         elif dense is not None:
             apart = relative_error(got[there], dense[there])
         error = relative_error(got[judged], expected[judged])
-        outcomes.append(Outcome(case.name, asked.name, error, bound, apart, _BOTH * bound))
+        outcomes.append(ParityOutcome(case.name, asked.name, error, bound, apart, _BOTH * bound))
     return outcomes
 
 
@@ -315,7 +315,7 @@ COLUMNS = ("subject", "dtype", "cases", "error", "bound", "from dense", "bound",
 
 def rows(parity: Parity) -> list[tuple[str, ...]]:
     """Return a row for each implementation and type: its worst errors, and the bounds."""
-    groups: defaultdict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str], list[ParityOutcome]] = defaultdict(list)
     for outcome in parity.outcomes:
         groups[outcome.subject, outcome.case.partition("-")[0]].append(outcome)
     made: list[tuple[str, ...]] = []
@@ -338,7 +338,7 @@ def error_words(error: float | None) -> str:
     return "not finite" if error == float("inf") else f"{error:.1e}"
 
 
-def repeat(outcome: Outcome, parity: Parity) -> str:
+def repeat(outcome: ParityOutcome, parity: Parity) -> str:
     """Return the command line that runs one outcome again."""
     seed = f" --seed {parity.seed}" if parity.seed else ""
     emulate = " --emulate" if parity.emulated else ""
@@ -364,7 +364,7 @@ def parity_document(parity: Parity) -> dict[str, Any]:
     }
 
 
-def _plain(outcome: Outcome) -> dict[str, Any]:
+def _plain(outcome: ParityOutcome) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(outcome)
     infinite = [name for name in ("error", "apart") if plain[name] == float("inf")]
     failure = outcome.failure or ("the result is not finite" if infinite else "")

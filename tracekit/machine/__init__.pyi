@@ -29,7 +29,7 @@ from .roofline import reached as reached
 from .roofline import ridge_of as ridge_of
 from .sampler import Beside as Beside
 from .sampler import following as following
-from .sources import Spent as Spent
+from .sources import CpuTime as CpuTime
 from .sources import Taken as Taken
 from .sources import spent as spent
 from .state import JUDGED as JUDGED

@@ -57,7 +57,7 @@ class BufferLimits:
 
 
 @dataclass(frozen=True)
-class _Model:
+class _ChipModel:
     """One row of what is known: `bandwidth` in GB/s, of some by the number of cores."""
 
     most: int
@@ -68,25 +68,25 @@ class _Model:
 
 
 _METERED = Confidence.INDEPENDENT
-_MODELS: Mapping[str, _Model] = {
-    "M1": _Model(8, 68.25, 2.62, _METERED),
-    "M1 Pro": _Model(16, 200, 5.31, _METERED),
-    "M1 Max": _Model(32, 400, 10.62, _METERED),
-    "M1 Ultra": _Model(64, 800, 21.23, _METERED),
-    "M2": _Model(10, 100, 3.58, _METERED),
-    "M2 Pro": _Model(19, 200, 6.8, _METERED),
-    "M2 Max": _Model(38, 400, 13.6, _METERED),
-    "M2 Ultra": _Model(76, 800, 27.2, _METERED),
-    "M3": _Model(10, 100),
-    "M3 Pro": _Model(18, 150, 6.4),
-    "M3 Max": _Model(40, {30: 300, 40: 400}, 14.3),
-    "M3 Ultra": _Model(80, 819),
-    "M4": _Model(10, 120, 3.8),
-    "M4 Pro": _Model(20, 273),
-    "M4 Max": _Model(40, {32: 410, 40: 546}, 13.7, cores=32),
-    "M5": _Model(10, 153, 4.4),
-    "M5 Pro": _Model(20, 307),
-    "M5 Max": _Model(40, {32: 460, 40: 614}),
+_MODELS: Mapping[str, _ChipModel] = {
+    "M1": _ChipModel(8, 68.25, 2.62, _METERED),
+    "M1 Pro": _ChipModel(16, 200, 5.31, _METERED),
+    "M1 Max": _ChipModel(32, 400, 10.62, _METERED),
+    "M1 Ultra": _ChipModel(64, 800, 21.23, _METERED),
+    "M2": _ChipModel(10, 100, 3.58, _METERED),
+    "M2 Pro": _ChipModel(19, 200, 6.8, _METERED),
+    "M2 Max": _ChipModel(38, 400, 13.6, _METERED),
+    "M2 Ultra": _ChipModel(76, 800, 27.2, _METERED),
+    "M3": _ChipModel(10, 100),
+    "M3 Pro": _ChipModel(18, 150, 6.4),
+    "M3 Max": _ChipModel(40, {30: 300, 40: 400}, 14.3),
+    "M3 Ultra": _ChipModel(80, 819),
+    "M4": _ChipModel(10, 120, 3.8),
+    "M4 Pro": _ChipModel(20, 273),
+    "M4 Max": _ChipModel(40, {32: 410, 40: 546}, 13.7, cores=32),
+    "M5": _ChipModel(10, 153, 4.4),
+    "M5 Pro": _ChipModel(20, 307),
+    "M5 Max": _ChipModel(40, {32: 460, 40: 614}),
 }
 _DISPUTED = {"M5 Ultra"}  # the sources for these contradict each other
 _CLOCKS = {
@@ -152,7 +152,7 @@ def _no_figures(name: str, short: str) -> str:
     return f"tracekit has no figures of a chip called {name!r}."
 
 
-def _bandwidth(name: str, model: _Model, cores: int | None) -> Figure:
+def _bandwidth(name: str, model: _ChipModel, cores: int | None) -> Figure:
     found = model.bandwidth
     if not isinstance(found, float | int):
         choices = " and ".join(f"{v:g} GB/s with {k} GPU cores" for k, v in found.items())
@@ -164,7 +164,7 @@ def _bandwidth(name: str, model: _Model, cores: int | None) -> Figure:
     return Figure(found * 1e9, "Apple's announcement", Confidence.PUBLISHED)
 
 
-def _fp32(name: str, model: _Model, cores: int | None) -> Figure:
+def _fp32(name: str, model: _ChipModel, cores: int | None) -> Figure:
     if model.teraflops is None:
         return Figure(reason=f"no source states the clock of the {name}'s GPU.")
     if cores is None:

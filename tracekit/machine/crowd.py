@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tracekit.machine.sources import Spent, worked_by
+from tracekit.machine.sources import CpuTime, worked_by
 
 _FULL = 0.9
 _NOTABLE = 0.2
@@ -27,7 +27,7 @@ class Crowd:
         return f"other processes used {self.others:.1f} of {self.cores} cores"
 
 
-def crowd_between(earlier: Spent, later: Spent) -> Crowd | None:
+def crowd_between(earlier: CpuTime, later: CpuTime) -> Crowd | None:
     """Return who used the cores between two counts of CPU time; None where they stand still.
 
     Counts tick in hundredths of a second: over 0.2 s it is exact to about a twentieth of a core.

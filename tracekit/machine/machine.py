@@ -20,7 +20,7 @@ from tracekit.machine.sources import (
     PMSET_COMMAND,
     PROFILE,
     Clients,
-    Spent,
+    CpuTime,
     Taken,
     ask,
     low_power_of_linux,
@@ -69,7 +69,7 @@ class Machine:
     battery: Callable[[], Any] = _battery  # as psutil has it; None where there is none
     # bytes that can be had without swapping
     memory: Callable[[], int] = lambda: psutil.virtual_memory().available
-    spent: Callable[[Iterable[int]], Spent] = spent  # CPU time
+    spent: Callable[[Iterable[int]], CpuTime] = spent  # CPU time
     pressure: Callable[[], int | None] = ask  # the thermal pressure of macOS
     profile: Path = PROFILE  # the file with the platform profile of Linux
     architecture: str = field(default_factory=platform.machine)  # that of this Python

@@ -22,7 +22,7 @@ from xml.parsers.expat import ExpatError
 import msgspec
 
 from tracekit.machine.machine import Machine
-from tracekit.machine.sources import Reading, Taken
+from tracekit.machine.sources import SensorReading, Taken
 from tracekit.machine.state import THERMAL_PRESSURES
 
 IOREG, MACMON, POWERMETRICS, HOST_SENSORS = "ioreg", "macmon", "powermetrics", "psutil"
@@ -46,12 +46,12 @@ def _fields(
     source: str, content: Mapping[str, Any], fields: Iterable[tuple[str, str, str, float]]
 ) -> Taken:
     """Take the numbers at paths, each for a reading in a unit, times a factor."""
-    readings: list[Reading] = []
+    readings: list[SensorReading] = []
     missing: list[str] = []
     for path, name, unit, factor in fields:
         value = _at(content, path)
         if is_number(value):
-            readings.append(Reading(name, value * factor, unit))
+            readings.append(SensorReading(name, value * factor, unit))
         else:
             missing.append(path)
     remarks = (f"{source}: there is no number at {', '.join(missing)}.",) if missing else ()
@@ -80,7 +80,7 @@ def read_ioreg(text: str) -> Taken:
         return _nothing(IOREG, "no accelerator has PerformanceStatistics.")
     statistics = max(found, key=lambda entry: int(entry.get("Device Utilization %", -1)))
     readings = tuple(
-        Reading(name, int(statistics[key]) * factor, unit)
+        SensorReading(name, int(statistics[key]) * factor, unit)
         for key, (name, unit, factor) in _KNOWN.items()
         if key in statistics
     )
@@ -163,7 +163,7 @@ def _power(content: Mapping[str, Any], paths: tuple[str, ...]) -> float | None:
 
 
 @dataclass(frozen=True)
-class Stream:
+class SampleStream:
     """A program that prints samples, each one ended by `end`."""
 
     name: str
@@ -180,7 +180,7 @@ class Poll:
     look: Callable[[], Taken]
 
 
-Monitor = Stream | Poll
+Monitor = SampleStream | Poll
 
 
 def choose(wanted: str, machine: Machine, time_limit: float) -> tuple[Monitor | None, str]:
@@ -208,7 +208,7 @@ def _able(machine: Machine, samples: int) -> dict[str, Monitor]:
     interval = str(round(PERIOD * 1000))
     if program := machine.find(MACMON):
         line = (program, "pipe", "-s", str(samples), "-i", interval)
-        able[MACMON] = Stream(MACMON, line, b"\n", read_macmon)
+        able[MACMON] = SampleStream(MACMON, line, b"\n", read_macmon)
     if machine.on_mac:
         able[IOREG] = Poll(IOREG, lambda: read_ioreg(machine.text(*_REGISTRY, seconds=5.0)))
     elif machine.sensors().readings:
@@ -216,7 +216,7 @@ def _able(machine: Machine, samples: int) -> dict[str, Monitor]:
     if machine.root and (program := machine.find(POWERMETRICS)):
         what = ("--samplers", "cpu_power,gpu_power,thermal", "-f", "plist")
         line = (program, *what, "-i", interval, "-n", str(samples))
-        able[POWERMETRICS] = Stream(POWERMETRICS, line, b"</plist>", read_powermetrics)
+        able[POWERMETRICS] = SampleStream(POWERMETRICS, line, b"</plist>", read_powermetrics)
     return able
 
 

@@ -17,7 +17,7 @@ from typing import IO
 
 from tracekit.base import StopPolicy, TracekitError, start_child, system
 from tracekit.machine.machine import Machine
-from tracekit.machine.monitors import PERIOD, Monitor, Poll, Stream, choose
+from tracekit.machine.monitors import PERIOD, Monitor, Poll, SampleStream, choose
 from tracekit.machine.sources import Taken
 
 _VMMAP_SECONDS = 20.0
@@ -127,7 +127,7 @@ def _polled(monitor: Poll, reading: Beside) -> Generator[None]:
 
 
 @contextmanager
-def _streamed(monitor: Stream, reading: Beside) -> Generator[None]:
+def _streamed(monitor: SampleStream, reading: Beside) -> Generator[None]:
     """Read what a program prints, in a thread.
 
     If tracekit is killed, the program meets a closed pipe at its next sample, which ends it.
@@ -165,7 +165,7 @@ def _ending(name: str, status: int | None, errors: IO[bytes]) -> str:
     return f"{name} ended by itself, with exit code {status}, while it was read.{said}"
 
 
-def _read(monitor: Stream, printed: IO[bytes], reading: Beside) -> None:
+def _read(monitor: SampleStream, printed: IO[bytes], reading: Beside) -> None:
     rest = b""
     with printed as pipe:
         while chunk := os.read(pipe.fileno(), 1 << 16):

@@ -31,7 +31,7 @@ from tracekit.machine.state import THERMAL_PRESSURES, State, absent, joined
 
 
 @dataclass(frozen=True)
-class Reading:
+class SensorReading:
     """One number: what it is of, and its unit.
 
     Names: `gpu_clock` (Hz), `gpu_active` (ratio), `gpu_power`, `cpu_power`, `memory_power`,
@@ -48,7 +48,7 @@ class Reading:
 class Taken:
     """All that one sample of a monitor says; `remarks` tell what could not be understood."""
 
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[SensorReading, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
@@ -58,13 +58,13 @@ _CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "acpitz")
 
 def read_host_sensors(cpufreq: Path = _CPUFREQ) -> Taken:
     """Read what there is: the mean clock of the cores, and the hottest sensor of the CPU."""
-    readings: list[Reading] = []
+    readings: list[SensorReading] = []
     clock = psutil.cpu_freq() if cpufreq.is_dir() else None
     if clock is not None and clock.current:
-        readings.append(Reading("cpu_clock", clock.current * 1e6, "Hz"))
+        readings.append(SensorReading("cpu_clock", clock.current * 1e6, "Hz"))
     hottest = _hottest()
     if hottest is not None:
-        readings.append(Reading("cpu_temperature", hottest, "°C"))
+        readings.append(SensorReading("cpu_temperature", hottest, "°C"))
     return Taken(tuple(readings))
 
 
@@ -88,7 +88,7 @@ class _Use(msgspec.Struct, rename={"time": "accumulatedGPUTime"}):
     time: int
 
 
-class _Entry(
+class _ClientEntry(
     msgspec.Struct,
     rename={"number": "IORegistryEntryID", "creator": "IOUserClientCreator", "uses": "AppUsage"},
 ):
@@ -119,7 +119,7 @@ def read(printed: bytes, at: float) -> Clients:
     by_entry: dict[int, tuple[int, int]] = {}
     for client in found if isinstance(found, list) else ():
         with suppress(msgspec.ValidationError):
-            entry = msgspec.convert(client, _Entry)
+            entry = msgspec.convert(client, _ClientEntry)
             if who := _CREATOR.match(entry.creator):
                 had = sum(use.time for use in entry.uses)
                 by_entry[entry.number] = int(who[1]), had
@@ -214,7 +214,7 @@ _COUNTED_TWICE = ("guest", "guest_nice")  # they are in user and nice as well
 
 
 @dataclass(frozen=True)
-class Spent:
+class CpuTime:
     """CPU time up to a moment, in seconds."""
 
     at: float  # the moment, of the monotonic clock
@@ -225,13 +225,13 @@ class Spent:
     ended: float = 0.0  # what those of our children worked that have ended
 
 
-def spent(pids: Iterable[int]) -> Spent:
+def spent(pids: Iterable[int]) -> CpuTime:
     """Read what was worked so far; `pids` and this process are ours."""
     times = psutil.cpu_times()._asdict()
     idle = sum(times.get(name, 0.0) for name in _IDLE)
     twice = sum(times.get(name, 0.0) for name in _COUNTED_TWICE)
     children = os.times()
-    return Spent(
+    return CpuTime(
         time.monotonic(),
         sum(times.values()) - idle - twice,
         idle,
@@ -240,7 +240,7 @@ def spent(pids: Iterable[int]) -> Spent:
     )
 
 
-def load(earlier: Spent, later: Spent) -> State:
+def load(earlier: CpuTime, later: CpuTime) -> State:
     """Return `load`: the share of all cores' time that went to processes that are not ours.
 
     Both counts tick in hundredths of a second, so over 0.15 s on two cores it is exact to about
@@ -255,7 +255,7 @@ def load(earlier: Spent, later: Spent) -> State:
     )
 
 
-def worked_by(earlier: Spent, later: Spent) -> float:
+def worked_by(earlier: CpuTime, later: CpuTime) -> float:
     """Return what our processes worked between two counts, in seconds."""
     living = sum(worked - earlier.ours.get(pid, 0.0) for pid, worked in later.ours.items())
     gone = sum(worked for pid, worked in earlier.ours.items() if pid not in later.ours)

@@ -11,7 +11,7 @@ from typing import Self
 from tracekit.base import now
 from tracekit.machine.machine import Machine
 from tracekit.machine.sampler import Beside, following
-from tracekit.machine.sources import Clients, Spent, Taken, load, others
+from tracekit.machine.sources import Clients, CpuTime, Taken, load, others
 from tracekit.machine.state import State, absent, joined
 
 # A clock counts only in samples in which the GPU worked at least so much of the time: an idle
@@ -99,7 +99,7 @@ class Watch:
         self._samples = Samples()
         self._beside = Beside(None, self._samples.add)
         self._ours: frozenset[int] = frozenset()
-        self._last: tuple[Spent, Clients] | None = None
+        self._last: tuple[CpuTime, Clients] | None = None
 
     def __enter__(self) -> Self:
         """Start the monitor."""
@@ -160,7 +160,7 @@ class Watch:
             at=now(),
         )
 
-    def _moment(self) -> tuple[Spent, Clients]:
+    def _moment(self) -> tuple[CpuTime, Clients]:
         return self._machine.spent(self._ours), self._machine.clients()
 
 

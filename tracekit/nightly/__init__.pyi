@@ -1,6 +1,6 @@
 from . import rehearsal as rehearsal
 from . import run as run
-from .ab import Effort as Effort
+from .ab import PairEffort as PairEffort
 from .ab import measure_ab as measure_ab
 from .ab import parse_side as parse_side
 from .folder import NightFolder as NightFolder
@@ -50,9 +50,9 @@ from .planting import planting_lines as planting_lines
 from .planting import rehearse_plan as rehearse_plan
 from .programs import measure_programs as measure_programs
 from .programs import parse_programs as parse_programs
-from .pruning import Limits as Limits
 from .pruning import Protection as Protection
 from .pruning import Pruned as Pruned
+from .pruning import PruneLimits as PruneLimits
 from .pruning import protection as protection
 from .pruning import prune as prune
 from .rehearsal import only as only

@@ -41,7 +41,7 @@ from tracekit.nightly.history.night import Described, Pair
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.busy_notice import with_busy_notice
-from tracekit.nightly.session.child import Prepared
+from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.program import Bounds
 from tracekit.nightly.session.variants import CodeVariant, candidate_of, reference_of, work_words
@@ -68,7 +68,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Effort:
+class PairEffort:
     """How long both are measured: until half an interval is no wider than `within`, a ratio.
 
     After so many seconds no pair, of four turns of `turn` seconds, is begun any more. `state` is
@@ -130,13 +130,13 @@ def measure_ab(
     after: Side,
     *,
     workloads: Path | None = None,
-    effort: Effort | None = None,
+    effort: PairEffort | None = None,
     limits: Limits | None = None,
     progress: Progress = quiet,
 ) -> Comparison:
     """Measure both in turns, and compare them; an InconclusiveError says that no pair counts."""
     system.require_processes("Measuring in turns")
-    effort, limits = effort or Effort(), limits or Limits()
+    effort, limits = effort or PairEffort(), limits or Limits()
     progress = with_busy_notice(progress, effort.state.load if effort.state else None)
     with ExitStack() as stack:
         progress("making ready")
@@ -163,7 +163,7 @@ def measure_ab(
 
 def _prepared(
     before: Side, after: Side, workloads: Path | None, turn: float, stack: ExitStack
-) -> Prepared:
+) -> PreparedCapture:
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-ab-")))
     bounds = Bounds(stack.enter_context(Supervisor(folder)))
     plan = NightPlan(NAME, Path.cwd() / NAME, (), folder, "")
@@ -181,13 +181,17 @@ def _prepared(
             variant = stack.enter_context(reference_of(own, plan, variant, bounds)) or variant
         variants[role] = replace(variant, role=role, difference=(side.words,))
     both = variants["candidate"], variants["reference"]
-    ready = Prepared(captures["candidate"], folder, *both, bounds)
+    ready = PreparedCapture(captures["candidate"], folder, *both, bounds)
     ready.describe()
     return ready
 
 
 def _measured(
-    prepared: Prepared, watch: Watch | None, effort: Effort, limits: Limits, progress: Progress
+    prepared: PreparedCapture,
+    watch: Watch | None,
+    effort: PairEffort,
+    limits: Limits,
+    progress: Progress,
 ) -> tuple[list[Pair], str]:
     """Measure until the interval of what decides is narrow enough, or time is spent; say which.
 
@@ -244,7 +248,7 @@ def _why(pairs: Sequence[Pair]) -> str:
 class Clock:
     """The time of a measurement: when half of it is spent, and when all of it."""
 
-    def __init__(self, effort: Effort) -> None:
+    def __init__(self, effort: PairEffort) -> None:
         self._began = time.monotonic()
         self._seconds = effort.seconds
 
@@ -257,7 +261,7 @@ class Clock:
         return time.monotonic() - self._began >= self._seconds
 
 
-def _uncounted(pairs: Sequence[Pair], prepared: Prepared, limits: Limits) -> str:
+def _uncounted(pairs: Sequence[Pair], prepared: PreparedCapture, limits: Limits) -> str:
     """Say what pairs measured that do not count."""
     counted = [replace(pair, contaminated=()) for pair in pairs]
     return uncounted_words(judged(counted, prepared.results, limits))

@@ -23,7 +23,7 @@ from tracekit.nightly.history.night import (
     TracedFinding,
 )
 from tracekit.nightly.plan.plan import Capture, NightPlan
-from tracekit.nightly.session.child import Prepared, prepared
+from tracekit.nightly.session.child import PreparedCapture, prepared
 from tracekit.nightly.session.measuring import check, measure, overhead, trace
 from tracekit.nightly.session.program import BudgetSpentError, ParityError
 from tracekit.nightly.session.worktree import kind_of
@@ -82,8 +82,8 @@ _NOT_BEGUN = "It was not measured, for what was checked first does not hold."
 class Session:
     """The seam of a night: what makes captures ready, checks, measures and traces them."""
 
-    prepared: Callable[..., AbstractContextManager[Prepared]] = prepared
-    check: Callable[[Prepared], str] = check
+    prepared: Callable[..., AbstractContextManager[PreparedCapture]] = prepared
+    check: Callable[[PreparedCapture], str] = check
     measure: Callable[..., Iterator[Pair]] = measure
     trace: Callable[..., Iterator[Pair]] = trace
 
@@ -126,7 +126,7 @@ class Carrier:
             self.partial = True
             raise
 
-    def _ready(self, stack: ExitStack, capture: Capture) -> Prepared | None:
+    def _ready(self, stack: ExitStack, capture: Capture) -> PreparedCapture | None:
         """Make a capture ready and check it; None where it is not to be measured."""
         if self.partial:
             return None
@@ -150,7 +150,7 @@ class Carrier:
             return task
         return None
 
-    def _measure(self, task: Prepared) -> None:
+    def _measure(self, task: PreparedCapture) -> None:
         with self._ending(task.capture.name), Watch(task.capture.telemetry) as watch:
             busy = self._wait(task.capture.name, watch)
             try:
@@ -159,7 +159,7 @@ class Carrier:
                 self._judge(task, watch)
                 raise
 
-    def _until_reproduced(self, task: Prepared, watch: Watch, busy: str) -> None:
+    def _until_reproduced(self, task: PreparedCapture, watch: Watch, busy: str) -> None:
         """Measure, judge, and measure again where something is to be reproduced.
 
         `busy` says why the machine was not ready; empty where it was.
@@ -175,7 +175,7 @@ class Carrier:
             reason = " ".join(filter(None, (reason, busy, rejected)))
         self.keeper.put(replace(entry, outcome=outcome, reason=reason))
 
-    def _judge(self, task: Prepared, watch: Watch) -> Entry:
+    def _judge(self, task: PreparedCapture, watch: Watch) -> Entry:
         """Judge what there is: metrics, findings, what tracing cost."""
         capture, entry = task.capture, self.keeper.entry(task.capture.name)
         accepted, same_commit = self.accepted.get(capture.name), task.same_commit
@@ -195,7 +195,9 @@ class Carrier:
         self.keeper.warn(filter(None, (*task.remarks, *watch.remarks, unknown)))
         return entry
 
-    def _session(self, task: Prepared, watch: Watch, session: int, *, busy: bool = False) -> None:
+    def _session(
+        self, task: PreparedCapture, watch: Watch, session: int, *, busy: bool = False
+    ) -> None:
         """Measure as many pairs as are to count, those that do not count once more; then trace.
 
         On a `busy` machine a few pairs come first, and if none of them counts, that is all.

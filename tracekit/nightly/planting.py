@@ -24,7 +24,7 @@ from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan
 from tracekit.nightly.plan.reading import UNTRACED
-from tracekit.nightly.session.child import Prepared
+from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.measuring import PlantedPair, measure_planted
 from tracekit.nightly.session.program import Bounds
 from tracekit.nightly.session.variants import candidate_of
@@ -128,13 +128,15 @@ def _rehearse(capture: Capture, plan: NightPlan, deadline: float, progress: Prog
     return _judge(replace(planting, measured=len(pairs), seconds=seconds), capture, plan, pairs)
 
 
-def _prepare(capture: Capture, plan: NightPlan, deadline: float, stack: ExitStack) -> Prepared:
+def _prepare(
+    capture: Capture, plan: NightPlan, deadline: float, stack: ExitStack
+) -> PreparedCapture:
     """Return the capture ready to be measured against itself."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-rehearse-")))
     bounds = Bounds(stack.enter_context(Supervisor(folder)), deadline=deadline)
     candidate = candidate_of(capture, plan)
     itself = replace(candidate, role="reference")
-    return Prepared(replace(capture, together=True), folder, candidate, itself, bounds)
+    return PreparedCapture(replace(capture, together=True), folder, candidate, itself, bounds)
 
 
 def _judge(

@@ -34,7 +34,7 @@ from tracekit.compare import (
     is_unconfirmed,
 )
 from tracekit.machine import State, StateLimits, Watch, contaminated
-from tracekit.nightly.ab import Clock, Effort, find_widest, uncounted_words
+from tracekit.nightly.ab import Clock, PairEffort, find_widest, uncounted_words
 from tracekit.nightly.session.busy_notice import with_busy_notice
 from tracekit.nightly.session.program import Program, last_words, run_timed
 from tracekit.record import Pattern, Progress, Supervisor, quiet, read_texts
@@ -64,7 +64,7 @@ def measure_programs(
     after: Argv,
     *,
     patterns: Sequence[Pattern] = (),
-    effort: Effort | None = None,
+    effort: PairEffort | None = None,
     limits: Limits | None = None,
     progress: Progress = quiet,
 ) -> Comparison:
@@ -74,7 +74,7 @@ def measure_programs(
     print, where tracekit does not know it. Raise ToolError where a program fails.
     """
     system.require_processes("Measuring in turns")
-    effort, limits = effort or Effort(), limits or Limits()
+    effort, limits = effort or PairEffort(), limits or Limits()
     progress = with_busy_notice(progress, effort.state.load if effort.state else None)
     # A program has left when the machine is looked at, so its share of the GPU is not told apart.
     state = None if effort.state is None else replace(effort.state, gpu_others=None)
@@ -126,7 +126,7 @@ class _Contest:
 
 
 def _measure_pairs(
-    contest: _Contest, effort: Effort, limits: Limits, progress: Progress
+    contest: _Contest, effort: PairEffort, limits: Limits, progress: Progress
 ) -> tuple[Comparison, str]:
     """Measure pairs until the interval of what decides is narrow enough, or time is spent.
 

@@ -198,7 +198,7 @@ def protection(
 
 
 @dataclass(frozen=True)
-class Limits:
+class PruneLimits:
     """How old runs may be, and how many bytes all folders may hold; None for any.
 
     So many of the `newest` runs of each folder stay all the same.
@@ -214,7 +214,7 @@ Removal = tuple[RunSeen, Kind, Literal["old", "room"]]
 
 
 def decide(
-    runs: Sequence[RunSeen], limits: Limits, now: datetime, reason: Callable[[RunSeen], str]
+    runs: Sequence[RunSeen], limits: PruneLimits, now: datetime, reason: Callable[[RunSeen], str]
 ) -> tuple[list[Removal], dict[Path, str]]:
     """Decide what goes, and say by folder why runs stay whole that have something to remove.
 
@@ -332,7 +332,7 @@ class Pruned:
 
 def prune(
     folders: Sequence[Path],
-    limits: Limits,
+    limits: PruneLimits,
     protection: Protection | None = None,
     progress: Progress = quiet,
     *,

@@ -14,8 +14,8 @@ from .attention.dense import padding_mask as padding_mask
 from .attention.dense import sdpa as sdpa
 from .attention.metal import BLOCK_SIZES as BLOCK_SIZES
 from .attention.metal import HD_TILES as HD_TILES
+from .attention.metal import DecodePlan as DecodePlan
 from .attention.metal import Kernel as Kernel
-from .attention.metal import Plan as Plan
 from .attention.metal import paged_decode as paged_decode
 from .attention.metal import plan as plan
 from .attention.metal import prewarm as prewarm
@@ -26,7 +26,7 @@ from .attention.paged import paged_attention as paged_attention
 from .attention.paged import traffic as traffic
 from .attention.paged import traffic_of as traffic_of
 from .attention.problem import HEAD_DIMS as HEAD_DIMS
-from .attention.problem import Problem as Problem
+from .attention.problem import DecodeProblem as DecodeProblem
 from .attention.problem import check_head_dim as check_head_dim
 from .attention.problem import check_heads as check_heads
 from .attention.problem import context_lengths as context_lengths
@@ -43,7 +43,7 @@ from .cache.caches import draw_rows as draw_rows
 from .cache.decoding import Cache as Cache
 from .cache.decoding import Decoding as Decoding
 from .kernels import LEAST_BUFFER as LEAST_BUFFER
-from .kernels import Traffic as Traffic
+from .kernels import CallTraffic as CallTraffic
 from .kernels import require_memory as require_memory
 from .kernels import specializations as specializations
 from .norm import NormProblem as NormProblem
@@ -57,9 +57,9 @@ from .norm import separate as separate
 from .norm import separate_traffic as separate_traffic
 from .norm import tile_of as tile_of
 from .serving.load import Lengths as Lengths
-from .serving.load import Load as Load
 from .serving.load import Rate as Rate
+from .serving.load import ServerLoad as ServerLoad
 from .serving.load import Spike as Spike
-from .serving.server import Limits as Limits
-from .serving.server import Shape as Shape
+from .serving.server import LatencyLimits as LatencyLimits
+from .serving.server import ModelShape as ModelShape
 from .serving.server import serving_step as serving_step

@@ -54,7 +54,7 @@ def check_dtypes(problem: object, *names: str) -> None:
 
 
 @dataclass(frozen=True)
-class Traffic:
+class CallTraffic:
     """Bytes and floating-point operations of one call.
 
     `read` counts every access, `unique` each byte once: the first is what caches see, the
@@ -71,7 +71,7 @@ class Traffic:
         """Floating-point operations for each byte that memory must move."""
         return self.flops / (self.unique + self.written)
 
-    def plus(self, read: int, written: int) -> "Traffic":
+    def plus(self, read: int, written: int) -> "CallTraffic":
         """Return the traffic of a call that reads and writes so many bytes more, each once."""
         return replace(
             self, read=self.read + read, unique=self.unique + read, written=self.written + written
@@ -97,7 +97,7 @@ _BODY = "// ---- body ----\n"
 
 
 @dataclass(frozen=True)
-class Source:
+class KernelSource:
     """A file of `kernels/`, and the names of what its body takes and gives."""
 
     stem: str
@@ -153,7 +153,7 @@ def specializations() -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)  # each emulation has a factory of its own
-def _built(factory: Callable[..., Any], source: Source) -> Any:
+def _built(factory: Callable[..., Any], source: KernelSource) -> Any:
     text = (shipped("kernels") / f"{source.stem}.metal").read_text()
     header, _, body = text.partition(_BODY)
     return factory(

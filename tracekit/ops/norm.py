@@ -8,8 +8,8 @@ import numpy as np
 from tracekit.base import Floats, UsageError, as_float64, relative_error
 from tracekit.ops.kernels import (
     LANES,
-    Source,
-    Traffic,
+    CallTraffic,
+    KernelSource,
     check_dtypes,
     needing_metal,
     padded,
@@ -18,14 +18,14 @@ from tracekit.ops.kernels import (
 )
 
 
-def separate_traffic(rows: int, dims: int, outputs: int, *, itemsize: int) -> Traffic:
+def separate_traffic(rows: int, dims: int, outputs: int, *, itemsize: int) -> CallTraffic:
     """Model two ops: the normalised rows are written, and read again.
 
     How often MLX's multiplication reads an element is its own business: each counts once.
     """
     x, gain, weight = rows * dims, dims, outputs * dims
     read = (x + gain + x + weight) * itemsize
-    return Traffic(
+    return CallTraffic(
         read=read,
         unique=read,
         written=(x + rows * outputs) * itemsize,
@@ -124,7 +124,7 @@ SIMDGROUPS = 8
 COLUMNS = 2  # of the result, for each simdgroup: few registers, so many threadgroups at a time
 MOST_ROWS = 8  # of x; a lane keeps a sum for each of them and each column
 
-_SOURCE = Source(
+_SOURCE = KernelSource(
     "rmsnorm_linear", ("x", "gain", "weight", "rows", "dims", "outputs", "eps"), ("out",)
 )
 
@@ -148,7 +148,7 @@ def tile_of(problem: NormProblem) -> Tile:
     return Tile(rows, 1 if problem.dims % 4 else 4)
 
 
-def kernel_traffic(problem: NormProblem) -> Traffic:
+def kernel_traffic(problem: NormProblem) -> CallTraffic:
     """Model what the kernel moves and computes for this problem.
 
     Every tile reads its rows of x, its rows of the weight and the whole gain, each once.
@@ -156,7 +156,7 @@ def kernel_traffic(problem: NormProblem) -> Traffic:
     tile, size = tile_of(problem), problem.dtype.size
     down, across = -(-problem.rows // tile.rows), -(-problem.outputs // tile.columns)
     x, gain, weight = problem.x.size, problem.gain.size, problem.weight.size
-    return Traffic(
+    return CallTraffic(
         read=(across * x + down * across * gain + down * weight) * size,
         unique=(x + gain + weight) * size,
         written=problem.rows * problem.outputs * size,

@@ -6,7 +6,7 @@ from .doctor.examine import advised as advised
 from .doctor.examine import examine as examine
 from .doctor.examine import known_of as known_of
 from .doctor.examine import probe_machine as probe_machine
-from .doctor.surroundings import Surroundings as Surroundings
+from .doctor.surroundings import DoctorSurroundings as DoctorSurroundings
 from .event_export import export_workload_events as export_workload_events
 from .event_export import trace_clock as trace_clock
 from .gputrace import capture_gpu as capture_gpu
@@ -23,8 +23,8 @@ from .opening import perform as perform
 from .patterns import Pattern as Pattern
 from .patterns import parse_pattern as parse_pattern
 from .patterns import save_patterns as save_patterns
+from .recorder import FinishedRecording as FinishedRecording
 from .recorder import Progress as Progress
-from .recorder import Recorded as Recorded
 from .recorder import Recorder as Recorder
 from .recorder import quiet as quiet
 from .recorders import choose as choose

@@ -38,9 +38,9 @@ from tracekit.tables import (
     Choice,
     Direct,
     Flat,
-    Store,
     Stored,
     Tables,
+    TableStore,
     Toc,
     TocRun,
     collecting,
@@ -71,14 +71,14 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Memory:
+class KnownBundles:
     """What is known of the bundles of one build of Xcode: tables by `shape`."""
 
     build: str
     tables: Mapping[str, Checked] = field(default_factory=dict[str, Checked])
     format: int = FORMAT
 
-    def of(self, store: Store) -> Checked | None:
+    def of(self, store: TableStore) -> Checked | None:
         """Return how the comparison of a table came out; None where it was not compared.
 
         A comparison of a table without rows says nothing of one with rows.
@@ -87,16 +87,16 @@ class Memory:
         unknown = known is None or (store.rows and not known.rows and not known.difference)
         return None if unknown else known
 
-    def difference(self, store: Store) -> str:
+    def difference(self, store: TableStore) -> str:
         """Return how a direct read differs from an export, empty where it does not."""
         known = self.of(store)
         return known.difference if known else ""
 
 
-_Note = TypeVar("_Note", Memory, Capabilities)
+_Note = TypeVar("_Note", KnownBundles, Capabilities)
 
 
-def shape(store: Store) -> str:
+def shape(store: TableStore) -> str:
     """Return a name for a table's schema and the types of its columns, as they are stored."""
     columns = "\n".join(
         f"{column.mnemonic} {column.type_id} {column.field.offset} {column.field.width}"
@@ -123,9 +123,9 @@ def read_note(file: Path, blank: _Note) -> _Note:
     return note if note.format == blank.format else blank
 
 
-def recall(build: str, where: Path) -> Memory:
+def recall(build: str, where: Path) -> KnownBundles:
     """Return what is known of a build; what cannot be read, or is of a newer form, is forgotten."""
-    return read_note(note_file(where, _NOTE, build), Memory(build))
+    return read_note(note_file(where, _NOTE, build), KnownBundles(build))
 
 
 MOST_ROWS = 50_000
@@ -187,7 +187,9 @@ def _word(value: object) -> str:
 _REPORT = "`tracekit doctor` shows it again, to be reported with the build of Xcode."
 
 
-def check(recording: Recording, run: BundleRun, memory: Memory, schemas: frozenset[str]) -> Memory:
+def check(
+    recording: Recording, run: BundleRun, memory: KnownBundles, schemas: frozenset[str]
+) -> KnownBundles:
     """Compare the tables that were exported and not compared before; return what is known now.
 
     `memory` is what was known of the build of Xcode that recorded `run`, and is kept.
@@ -214,7 +216,7 @@ def check(recording: Recording, run: BundleRun, memory: Memory, schemas: frozens
     return memory
 
 
-def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[Store, str]]:
+def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[TableStore, str]]:
     """Yield tables of the bundle with the files of their exports, the smallest tables first."""
     listed = (of_toc for of_toc in toc.runs if of_toc.number == run.number)
     of_toc = next(listed, TocRun(run.number))
@@ -228,7 +230,7 @@ def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[
 
 
 def notes_on(
-    run: BundleRun, memory: Memory, asked: frozenset[str], exported: Collection[str]
+    run: BundleRun, memory: KnownBundles, asked: frozenset[str], exported: Collection[str]
 ) -> tuple[str, ...]:
     """Say which tables that were asked for differ from exports, and which were never compared.
 
@@ -312,14 +314,16 @@ def export(
     here = frozenset(table.schema for table in run.tables)
     # What the TOC lists, and what the bundle holds: a TOC may be xctrace's own.
     there = frozenset(table.schema for table in toc_run.tables) | (here - {""})
-    filled = {table.schema for table in run.tables if not isinstance(table, Store) or table.rows}
+    filled = {
+        table.schema for table in run.tables if not isinstance(table, TableStore) or table.rows
+    }
     empty = (there & here) - filled
     asked = (choose(there) | choose(there - empty) | {exporting.TIME_INFO}) & there
     exported = _exported(asked, run, memory, xml)
     said: tuple[str, ...] = ()
     if exported:
         directly = there - exported
-        seen = exporting.Seen(directly - empty, directly & empty)
+        seen = exporting.SeenTables(directly - empty, directly & empty)
         try:
             said = recorder.export(recording, progress, choose=exporting.only(exported), seen=seen)
         except ToolError as error:
@@ -341,13 +345,17 @@ def export(
     return (*said, *absent, *lack, *notes_on(run, memory, asked, written))
 
 
-def _exported(asked: frozenset[str], run: BundleRun, memory: Memory, xml: Xml) -> frozenset[str]:
+def _exported(
+    asked: frozenset[str], run: BundleRun, memory: KnownBundles, xml: Xml
+) -> frozenset[str]:
     """Return which of the tables that are asked for are exported."""
     if xml != "unchecked":
         return asked if xml == "asked" else frozenset()
     unequal = {
         table.schema
         for table in run.tables
-        if not isinstance(table, Store) or (known := memory.of(table)) is None or known.difference
+        if not isinstance(table, TableStore)
+        or (known := memory.of(table)) is None
+        or known.difference
     }
     return asked - ({table.schema for table in run.tables} - unequal)

@@ -32,14 +32,14 @@ from tracekit.workload import (
 
 
 @dataclass(frozen=True)
-class Timeouts:
+class FrameTimeouts:
     """Seconds to wait: for the whole capture, and for an end that was asked for."""
 
     whole: float = 1800
     leave: float = 20
 
 
-TIMEOUTS = Timeouts()
+TIMEOUTS = FrameTimeouts()
 SWITCH = "MTL_CAPTURE_ENABLED"
 STEPS = 3  # a capture grows by all that a step touches
 UNTIMED = (
@@ -48,7 +48,9 @@ UNTIMED = (
 )
 
 
-def capture_gpu(plan: Plan, progress: Progress = quiet, timeouts: Timeouts = TIMEOUTS) -> Recording:
+def capture_gpu(
+    plan: Plan, progress: Progress = quiet, timeouts: FrameTimeouts = TIMEOUTS
+) -> Recording:
     """Capture a few steps of the plan's workload into `capture.gputrace` of a new folder.
 
     Raise UsageError where the plan has no workload, asks for a recorder or has a wrong parameter,
@@ -84,7 +86,7 @@ def _check(plan: Plan) -> None:
         )
 
 
-def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Timeouts) -> None:
+def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: FrameTimeouts) -> None:
     gputrace, repeats = recording.gputrace.resolve(), plan.repeats or STEPS
     spec = Spec.of(plan, recording, repeats=repeats, seconds=None, lifeline=True, gputrace=gputrace)
     spec.save(recording.spec_file)

@@ -10,11 +10,11 @@ from tracekit.base import Recording
 from tracekit.machine import Beside, Machine, Taken, following
 from tracekit.record.recorder import (
     Attach,
-    Launch,
+    FinishedRecording,
+    ProgramLaunch,
     Progress,
-    Recorded,
     Recorder,
-    Request,
+    RecordingRequest,
     Warmed,
     journal_of,
 )
@@ -30,14 +30,14 @@ WAKE_UP = 2.0
 _GO_TIMEOUT = 3600.0
 
 
-def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Request:
+def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> RecordingRequest:
     """Return what the recorder is to do; write the worker's orders into the run's folder.
 
     The plan's time limit is that of a workload's steady phase, or of the whole recording of any
     other program.
     """
-    request = Request(
-        target=Launch(plan.command),
+    request = RecordingRequest(
+        target=ProgramLaunch(plan.command),
         time_limit=plan.time_limit,
         templates=plan.templates,
         counters=plan.counters,
@@ -70,21 +70,25 @@ def unheeded(plan: Plan, recorder: Recorder) -> tuple[str, ...]:
     return (f"--method {plan.method} was not followed: {why}.",)
 
 
-def _worker(spec: Spec, recording: Recording) -> Launch:
+def _worker(spec: Spec, recording: Recording) -> ProgramLaunch:
     spec.save(recording.spec_file)
-    return Launch(command(recording.spec_file.resolve()), journal=spec.journal)
+    return ProgramLaunch(command(recording.spec_file.resolve()), journal=spec.journal)
 
 
 def observe(
-    recorder: Recorder, request: Request, recording: Recording, progress: Progress, telemetry: str
-) -> Recorded:
+    recorder: Recorder,
+    request: RecordingRequest,
+    recording: Recording,
+    progress: Progress,
+    telemetry: str,
+) -> FinishedRecording:
     """Record, read a monitor of the machine meanwhile, and keep what a program printed.
 
     `telemetry` is the monitor, by a name that `--telemetry` takes; what it meets stops nothing.
     """
     with beside(telemetry, recording.gauges_file, request.time_limit) as monitored:
         recorded = recorder.record(request, recording, progress)
-    if isinstance(request.target, Launch) and journal_of(request.target) is None:
+    if isinstance(request.target, ProgramLaunch) and journal_of(request.target) is None:
         keep_output(recording, recording.target_output_file, recording.host_output)
     return replace(recorded, warnings=(*recorded.warnings, *monitored.remarks))
 

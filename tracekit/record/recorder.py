@@ -20,7 +20,7 @@ def quiet(_: str) -> None:
 
 
 @dataclass(frozen=True)
-class Launch:
+class ProgramLaunch:
     """Start a program and record it.
 
     `journal` is the file in which a worker of ours marks its phases and steps; None for a
@@ -59,24 +59,24 @@ class Warmed:
     until then the worker stays, idle. `launch` has a journal.
     """
 
-    launch: Launch
+    launch: ProgramLaunch
     go_file: Path
 
 
-Target = Launch | Attach | Warmed
+Target = ProgramLaunch | Attach | Warmed
 
 
 def journal_of(target: Target) -> Path | None:
     """Return the file in which the target marks its phases; None for a program not ours."""
     match target:
-        case Launch(journal=journal) | Warmed(launch=Launch(journal=journal)):
+        case ProgramLaunch(journal=journal) | Warmed(launch=ProgramLaunch(journal=journal)):
             return journal
         case Attach():
             return None
 
 
 @dataclass(frozen=True)
-class Request:
+class RecordingRequest:
     """What to record, and how. `time_limit` is in seconds; `counters` is auto, on or off."""
 
     target: Target
@@ -86,7 +86,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class FinishedRecording:
     """What a recorder says of a finished recording."""
 
     targets: tuple[Process, ...] = ()  # the processes whose rows count as the target's
@@ -116,7 +116,9 @@ class Recorder(Protocol):
         """Return the recorder's version and build, as it prints them."""
         ...
 
-    def record(self, request: Request, recording: Recording, progress: Progress) -> Recorded:
+    def record(
+        self, request: RecordingRequest, recording: Recording, progress: Progress
+    ) -> FinishedRecording:
         """Record the target into the bundle of `recording`; raise ToolError if nothing came."""
         ...
 

@@ -57,7 +57,7 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class Order:
+class GuardianOrder:
     """One line from tracekit to its guardian; several parts may be given at once."""
 
     watch: Watched | None = None  # from now on this process is to be stopped if tracekit ends
@@ -104,7 +104,7 @@ class Supervisor:
         assert self._guardian.stdin is not None
         finished = not self._watched
         if finished:
-            self._order(Order(done=True))
+            self._order(GuardianOrder(done=True))
         with contextlib.suppress(OSError):
             self._guardian.stdin.close()
         try:
@@ -132,23 +132,23 @@ class Supervisor:
 
     def note(self, doing: str, timeout: float = 0.0) -> None:
         """Say what goes on, and how long to wait for its end before the first signal."""
-        self._order(Order(doing=doing, timeout=timeout))
+        self._order(GuardianOrder(doing=doing, timeout=timeout))
 
     def expect_worker(self, journal: Path) -> None:
         """Name the file in which a worker will write its process id."""
-        self._order(Order(journal=str(journal.absolute())))
+        self._order(GuardianOrder(journal=str(journal.absolute())))
 
     def forget(self, pid: int) -> None:
         """Say that process `pid` has ended."""
         self._watched.discard(pid)
-        self._order(Order(forget=pid))
+        self._order(GuardianOrder(forget=pid))
 
     def _watch(self, child: Child) -> None:
         child.forget = self.forget
         self._watched.add(child.pid)
-        self._order(Order(watch=Watched(child.pid, start_of(child.pid), child.policy)))
+        self._order(GuardianOrder(watch=Watched(child.pid, start_of(child.pid), child.policy)))
 
-    def _order(self, order: Order) -> None:
+    def _order(self, order: GuardianOrder) -> None:
         assert self._guardian is not None
         assert self._guardian.stdin is not None
         if self._guardian.stdin.closed:
@@ -183,7 +183,7 @@ class _Guardian:
     timeout: float = 0.0
     journal: str = ""
 
-    def take(self, order: Order) -> None:
+    def take(self, order: GuardianOrder) -> None:
         if order.watch is not None:
             self.watched[order.watch.pid] = order.watch
         if order.forget is not None:
@@ -254,7 +254,7 @@ def main(folder: str) -> None:
         signal.signal(number, signal.SIG_IGN)
     guardian = _Guardian(Path(folder))
     for line in sys.stdin.buffer:
-        order = msgspec.json.decode(line, type=Order)
+        order = msgspec.json.decode(line, type=GuardianOrder)
         if order.done:
             return
         guardian.take(order)

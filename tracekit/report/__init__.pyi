@@ -18,7 +18,7 @@ from .markdown import markdown_table as markdown_table
 from .panel import together as together
 from .panels import PANELS as PANELS
 from .panels.timeline import drawn as drawn
-from .panels.verdict import Verdict as Verdict
+from .panels.verdict import PageVerdict as PageVerdict
 from .panels.verdict import verdict_of as verdict_of
 from .render import Redact as Redact
 from .render import document as document

@@ -1,6 +1,6 @@
 from .bundle.bundle import Bundle as Bundle
 from .bundle.bundle import BundleRun as BundleRun
-from .bundle.container.store import Store as Store
+from .bundle.container.store import TableStore as TableStore
 from .bundle.errors import BundleError as BundleError
 from .bundle.errors import UnknownBundleError as UnknownBundleError
 from .bundle.reader import BundleReader as BundleReader
@@ -65,7 +65,7 @@ from .place import OPEN as OPEN
 from .place import Choice as Choice
 from .place import lasting as lasting
 from .place import stamp as stamp
-from .schema import Kind as Kind
+from .schema import ColumnKind as ColumnKind
 from .schemas import SCHEMAS as SCHEMAS
 from .schemas import every_source as every_source
 from .schemas import first_sources as first_sources
@@ -80,7 +80,7 @@ from .tables import tables_of_bundle as tables_of_bundle
 from .toc import Toc as Toc
 from .toc import TocRun as TocRun
 from .toc import TocTable as TocTable
-from .toc import Wanted as Wanted
+from .toc import WantedTable as WantedTable
 from .toc import own as own
 from .toc import read_toc as read_toc
 from .toc import toc_text as toc_text

@@ -21,13 +21,13 @@ from tracekit.tables.bundle.cells.encodings import (
 )
 from tracekit.tables.bundle.cells.labels import FMT
 from tracekit.tables.bundle.container.records import read_records
-from tracekit.tables.bundle.container.store import Store, Unreadable
+from tracekit.tables.bundle.container.store import TableStore, Unreadable
 from tracekit.tables.bundle.errors import BundleError, called
 from tracekit.tables.bundle.names import Names
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.bundle.run_info import listed, toc_of, write_toc
-from tracekit.tables.losses import Evidence, Flaw, Loss, report
-from tracekit.tables.toc import Wanted, assumed, required, wanted
+from tracekit.tables.losses import EncodingEvidence, Flaw, Loss, report
+from tracekit.tables.toc import WantedTable, assumed, required, wanted
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, Node, Symbols
 
 SENTINEL = "<sentinel/>"
@@ -54,7 +54,7 @@ def quoted(text: str) -> str:
     return escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
 
 
-class _Elements:
+class _WrittenElements:
     """The elements of one file: each value is defined once, and referred to from then on."""
 
     def __init__(self, names: Names) -> None:
@@ -182,7 +182,7 @@ class UnwritableError(ValueError):
     """A table that an export cannot say: nothing says there that a value is not known."""
 
 
-def write_table(file: BinaryIO, run: BundleRun, store: Store, index: int) -> tuple[Loss, ...]:
+def write_table(file: BinaryIO, run: BundleRun, store: TableStore, index: int) -> tuple[Loss, ...]:
     """Write a table as `xctrace export` does; `index` is its place in the table of contents.
 
     Return what of it is not surely read, or has no name.
@@ -201,7 +201,7 @@ def write_table(file: BinaryIO, run: BundleRun, store: Store, index: int) -> tup
             f"<engineering-type>{escaped(kind.tag)}</engineering-type></col>"
         )
     file.write(f"{head}</schema>".encode())
-    elements = _Elements(run.names)
+    elements = _WrittenElements(run.names)
     losses: tuple[Loss, ...] = ()
     for piece in reader.pieces():
         losses = piece.losses  # each piece tells of all before it, too
@@ -233,12 +233,13 @@ def _parts(piece: Node) -> Iterator[list[ColumnCells]]:
         ]
 
 
-def _require_known(run: BundleRun, store: Store, kinds: list[EngineeringType]) -> None:
+def _require_known(run: BundleRun, store: TableStore, kinds: list[EngineeringType]) -> None:
     """Refuse a table with a value of a type of which the encoding, or the tag, is not known."""
     pairs = [
         (kind, column.field)
         for kind, column in zip(kinds, store.columns, strict=True)
-        if kind.evidence in {Evidence.RAW, Evidence.NONE} or not _TAG.fullmatch(kind.tag)
+        if kind.evidence in {EncodingEvidence.RAW, EncodingEvidence.NONE}
+        or not _TAG.fullmatch(kind.tag)
     ]
     stored = read_records(run.files, store, [field for _, field in pairs]) if pairs else []
     for (kind, _), numbers in zip(pairs, stored, strict=True):
@@ -290,7 +291,7 @@ def write_exports(
     write_toc(bundle, files[0])
     there = frozenset(store.schema for store in listed(run))
     filled = frozenset(
-        store.schema for store in listed(run) if not isinstance(store, Store) or store.rows
+        store.schema for store in listed(run) if not isinstance(store, TableStore) or store.rows
     )
     schemas = choose(there) | choose(filled)
     tables = wanted(toc_run, schemas)
@@ -318,10 +319,10 @@ def write_exports(
     return Exported(tuple(files), tuple(dict.fromkeys(losses)), warnings)
 
 
-def _write(run: BundleRun, table: Wanted, path: Path) -> tuple[Loss, ...]:
+def _write(run: BundleRun, table: WantedTable, path: Path) -> tuple[Loss, ...]:
     """Write a table; return what of it is not surely read, or has no name."""
     store = listed(run)[table.index - 1]
-    if not isinstance(store, Store):
+    if not isinstance(store, TableStore):
         raise BundleError(store.why)
     if not _SAFE_NAME.fullmatch(store.schema):
         raise UnwritableError("its name can be no file's")

@@ -32,10 +32,10 @@ from tracekit.base import InputError, RecordingError, open_input, save
 from tracekit.tables.convert import convert, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import ReadNotes
-from tracekit.tables.exports import PARQUET, ExportIndex, Header, PutAway, index, put_away
+from tracekit.tables.exports import PARQUET, ExportIndex, PutAway, TableHeader, index, put_away
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.layout import frame_of
-from tracekit.tables.losses import Evidence, Flaw, Loss, Severity, collecting, report
+from tracekit.tables.losses import EncodingEvidence, Flaw, Loss, Severity, collecting, report
 from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp, xpath_of
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols, no_symbols
@@ -47,14 +47,14 @@ _log = logging.getLogger(__name__)
 class _Unsure:
     """Columns that were not surely read, as readers up to the third wrote them down."""
 
-    evidence: Evidence
+    evidence: EncodingEvidence
     schema: str
     columns: tuple[str, ...]
     bundle: str = ""
 
 
 @dataclass(frozen=True)
-class Note:
+class CacheNote:
     """What is known of a kept table: of its files, and what its reader had to say.
 
     Readers up to the third wrote sentences: `damage`, `drift` and `remarks`.
@@ -100,7 +100,7 @@ class Kept:
     """
 
     path: Path
-    note: Note
+    note: CacheNote
 
     @property
     def notes(self) -> ReadNotes:
@@ -183,7 +183,7 @@ def _kept_or_read(
         if removed is not None:
             raise _gone(ref, removed, "no folder of kept tables was named")
         return read_flat(ref, schema, toc, choice)
-    place = _Place(folder, ref, schema, choice, toc)
+    place = _CachePlace(folder, ref, schema, choice, toc)
     if removed is not None:
         return place.remaining(removed)
     try:
@@ -203,7 +203,7 @@ def _as_written(file: Path) -> Kept | Flat:
         text = f"{file.name} is cut or damaged, and its rows are missing."
         loss = Loss(Flaw.DAMAGED, text, schema=file.stem)
         return Flat(pd.DataFrame(), ReadNotes((loss,)))
-    return Kept(file, Note(None, None, ""))
+    return Kept(file, CacheNote(None, None, ""))
 
 
 def _gone(ref: TableRef, away: PutAway, why: str) -> PrunedError:
@@ -215,7 +215,7 @@ def _gone(ref: TableRef, away: PutAway, why: str) -> PrunedError:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _CachePlace:
     folder: Path
     ref: TableRef
     schema: str
@@ -267,7 +267,7 @@ class _Place:
             _log.warning("%s changed while it was read; it is read again.", self.ref)
             return self.read()
         table, *symbols = written.files
-        note = Note(
+        note = CacheNote(
             export=lasting(stamped),
             file=lasting(stamp(table)),
             digest=digest(table),
@@ -304,7 +304,7 @@ def _beside(file: Path) -> Path:
     return file.with_suffix(".json")
 
 
-def _whole(file: Path) -> Note | None:
+def _whole(file: Path) -> CacheNote | None:
     """Return the note on a kept table; None where there is none, or the table is damaged."""
     note = _note(file)
     if note is None:
@@ -316,10 +316,10 @@ def _whole(file: Path) -> Note | None:
     return None
 
 
-def _note(file: Path) -> Note | None:
+def _note(file: Path) -> CacheNote | None:
     try:
         file.stat()
-        return msgspec.json.decode(_beside(file).read_bytes(), type=Note)
+        return msgspec.json.decode(_beside(file).read_bytes(), type=CacheNote)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
@@ -378,7 +378,7 @@ def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAwa
             if why := _reason(found, [table], stems, cache):
                 return [], f"{table.schema}, which is read from it: {why}"
             name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
-            header = Header(table.schema, xpath_of(table.place), 1, rows=table.rows)
+            header = TableHeader(table.schema, xpath_of(table.place), 1, rows=table.rows)
             size = ref.file.stat().st_size
             away.append(PutAway(name, ref.digest(), READER_VERSION, size, (header,), at))
     return away, ""

@@ -15,7 +15,7 @@ from tracekit.base import InputError, RecordingError, UsageError, remedy, replac
 from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import ExportIndex, contents_beside, index, of_one_run
-from tracekit.tables.flat import Selection, read_flat, read_pieces
+from tracekit.tables.flat import TableSelection, read_flat, read_pieces
 from tracekit.tables.layout import Layout, unused
 from tracekit.tables.losses import Flaw, Loss, report
 from tracekit.tables.place import OPEN, Choice
@@ -64,7 +64,7 @@ _PART_BYTES = 1 << 25
 _PART_ROWS = 1 << 19
 
 
-class Stream:
+class ParquetStream:
     """A sink that writes one table as Parquet, in a thread while the next part is read.
 
     Parts are written as they come where no cell to come can change a column's type; else the
@@ -190,8 +190,8 @@ def convert(
     with ExitStack() as files:
         file = files.enter_context(replacing(output))
         if suffix == ".parquet":
-            stream = files.enter_context(Stream(file))
-            selection = Selection(ref, stream, schema, choice, toc)
+            stream = files.enter_context(ParquetStream(file))
+            selection = TableSelection(ref, stream, schema, choice, toc)
             symbols = read_pieces(ref, selection, toc)
             selection.finish()
             stream.finish()

@@ -20,10 +20,10 @@ import msgspec
 from tracekit.base import InputError, Recording, read_input, save
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.store import Store, run_folder, store_folder
+from tracekit.tables.bundle.container.store import TableStore, run_folder, store_folder
 from tracekit.tables.bundle.errors import called
 from tracekit.tables.bundle.run_info import worded_attributes
-from tracekit.tables.place import Choice, Place, Stamp, described, stamp, tables_at
+from tracekit.tables.place import Choice, Stamp, TablePlace, described, stamp, tables_at
 from tracekit.tables.toc import Toc
 
 SUFFIX, PACKED = ".trace", ".zip"
@@ -55,7 +55,7 @@ class Stored:
         """The file that stands for it."""
         return self.bundle / store_folder(self.run, self.number) / RECORDS
 
-    def open(self) -> tuple[BundleRun, Store]:
+    def open(self) -> tuple[BundleRun, TableStore]:
         """Open its run, and read what the table is; raise InputError where that is damaged."""
         bundle = opened(self.bundle)
         run = next((entry for entry in bundle.runs if entry.number == self.run), None)
@@ -154,7 +154,7 @@ class Listed:
 
     ref: TableRef
     schema: str
-    place: Place
+    place: TablePlace
     attributes: Mapping[str, str]
     rows: bool
     unreadable: str = ""
@@ -201,7 +201,7 @@ def read_note(note: Path, of: type[_Note], format_: int) -> _Note | None:
     """Return what a note beside exports says; None where there is none."""
     try:
         content = read_input(note)
-        written = msgspec.json.decode(content, type=_Format).format
+        written = msgspec.json.decode(content, type=_TableFormat).format
         if written > format_:
             raise InputError(
                 f"{note} has format {written}; this tracekit reads up to {format_}.",
@@ -215,7 +215,7 @@ def read_note(note: Path, of: type[_Note], format_: int) -> _Note | None:
 
 
 @dataclass(frozen=True)
-class _Format:
+class _TableFormat:
     format: int = 1
 
 
@@ -235,7 +235,7 @@ def tables_in(
         places = places_of(run, toc)
         for table in run.tables:
             if table.schema and (schemas is None or table.schema in schemas):
-                known = isinstance(table, Store)
+                known = isinstance(table, TableStore)
                 yield Listed(
                     ref=Stored(bundle.path, run.number, table.number),
                     schema=table.schema,
@@ -246,7 +246,7 @@ def tables_in(
                 )
 
 
-def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, Place]:
+def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, TablePlace]:
     """Return the places of a run's tables in its table of contents, by their numbers.
 
     A bundle does not store that order. Tables are distinguished by schema and attributes; where
@@ -259,11 +259,11 @@ def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, Place]:
     for table in listed:
         free[_key(table.schema, table.attributes)].append(table.index)
     behind = count(len(listed) + 1)
-    places: dict[int, Place] = {}
+    places: dict[int, TablePlace] = {}
     for store in run.tables:
         if store.schema:
             same = free[_key(store.schema, worded_attributes(store.attributes))]
-            places[store.number] = Place(run.number, same.pop(0) if same else next(behind))
+            places[store.number] = TablePlace(run.number, same.pop(0) if same else next(behind))
     return places
 
 

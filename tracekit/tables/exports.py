@@ -35,7 +35,7 @@ from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.place import (
     HOW_TO_CHOOSE,
     Choice,
-    Place,
+    TablePlace,
     attributes_of,
     place_in,
     place_of,
@@ -66,7 +66,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Header:
+class TableHeader:
     """A table of a file: its schema, the xpath above it, whether a row follows.
 
     `number` counts the tables of the file from 1. A table without a schema of its own has
@@ -80,9 +80,9 @@ class Header:
     inherited: bool = False
 
 
-def headers(path: Path) -> list[Header]:
+def headers(path: Path) -> list[TableHeader]:
     """Find the tables of an export; what their rows hold is not read."""
-    found: list[Header] = []
+    found: list[TableHeader] = []
     schema = ""
     for text in whole_tags(blocks_of(path, _BLOCK)):
         position = 0
@@ -105,7 +105,7 @@ def headers(path: Path) -> list[Header]:
             position = node.end()
             xpath = attributes.get("xpath", "")
             detail = detail_name(xpath)
-            found.append(Header(detail or schema, xpath, len(found) + 1, inherited=not detail))
+            found.append(TableHeader(detail or schema, xpath, len(found) + 1, inherited=not detail))
     return found
 
 
@@ -134,12 +134,12 @@ class PutAway:
     digest: str
     reader: int
     size: int
-    headers: tuple[Header, ...]
+    headers: tuple[TableHeader, ...]
     at: str
 
 
 @dataclass(frozen=True)
-class _Note:
+class _PutAwayNote:
     exports: tuple[PutAway, ...] = ()
     format: int = FORMAT
 
@@ -157,11 +157,11 @@ def put_away(folder: Path) -> dict[Path, PutAway]:
 def note_put_away(folder: Path, *exports: PutAway) -> None:
     """Note exports that are to be removed next; the last note of a name counts."""
     noted = _noted(folder) | {export.name: export for export in exports}
-    save(folder / PRUNED_NOTE, _Note(tuple(noted[name] for name in sorted(noted))))
+    save(folder / PRUNED_NOTE, _PutAwayNote(tuple(noted[name] for name in sorted(noted))))
 
 
 def _noted(folder: Path) -> dict[str, PutAway]:
-    note = read_note(folder / PRUNED_NOTE, _Note, FORMAT) or _Note()
+    note = read_note(folder / PRUNED_NOTE, _PutAwayNote, FORMAT) or _PutAwayNote()
     return {export.name: export for export in note.exports if Path(export.name).name == export.name}
 
 
@@ -170,7 +170,7 @@ class Content:
     """What a file is: a table of contents, tables with their schemas, or neither."""
 
     kind: Literal["toc", "tables", "unknown"]
-    headers: tuple[Header, ...] = ()
+    headers: tuple[TableHeader, ...] = ()
 
     @property
     def schemas(self) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ class Content:
 def identify(path: Path) -> Content:
     """Tell what a file is by its beginning, and for tables by a scan for their headers."""
     if path.suffix == PARQUET:
-        return Content("tables", (Header(path.stem, "", 1, rows=_filled(path)),))
+        return Content("tables", (TableHeader(path.stem, "", 1, rows=_filled(path)),))
     match root(head(path)):
         case name if name == TOC_ROOT:
             return Content("toc")
@@ -221,7 +221,9 @@ class ExportIndex:
     tables: dict[str, tuple[Listed, ...]] = field(default_factory=dict[str, tuple[Listed, ...]])
     strange: tuple[Path, ...] = ()
     toc: Toc | None = None
-    headers: dict[Path, tuple[Header, ...]] = field(default_factory=dict[Path, tuple[Header, ...]])
+    headers: dict[Path, tuple[TableHeader, ...]] = field(
+        default_factory=dict[Path, tuple[TableHeader, ...]]
+    )
     lost: tuple[Loss, ...] = ()
     unread: tuple[Loss, ...] = ()
     said: tuple[Loss, ...] = ()
@@ -303,7 +305,7 @@ def _by_schema(tables: Iterable[Listed]) -> dict[str, tuple[Listed, ...]]:
     return found
 
 
-def _listed(path: Path, header: Header, toc: Toc | None) -> Listed:
+def _listed(path: Path, header: TableHeader, toc: Toc | None) -> Listed:
     place = place_of(header.xpath, header.number)
     if path.suffix == PARQUET:
         place = place_in(toc, header.schema) or place
@@ -391,5 +393,5 @@ def _called(folder: Path) -> str:
     return called(folder) if is_bundle(folder) else str(folder)
 
 
-def _may_be(place: Place, kept: Choice) -> bool:
+def _may_be(place: TablePlace, kept: Choice) -> bool:
     return kept.allows(place if place.run is not None else replace(place, run=kept.run), {})

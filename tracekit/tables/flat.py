@@ -98,7 +98,7 @@ def _read(reader: Reader, path: Path, taker: Taker) -> Symbols:
 
 
 @dataclass(eq=False)
-class _Seen:
+class _SeenTable:
     """A table of the file, and what is known of it by now."""
 
     schema: str
@@ -113,7 +113,7 @@ class _Seen:
         return f"{self.schema}, {self.place}, with {rows}"
 
 
-class Selection:
+class TableSelection:
     """A taker that passes on the pieces of one table, and knows what else there was.
 
     Of several tables that may be meant the only one with rows is taken.
@@ -132,8 +132,8 @@ class Selection:
 
     def begin(self) -> None:
         """Forget all that was taken."""
-        self._seen: dict[tuple[int, str, str], _Seen] = {}
-        self._chosen: _Seen | None = None
+        self._seen: dict[tuple[int, str, str], _SeenTable] = {}
+        self._chosen: _SeenTable | None = None
         self._empty: Node | None = None
         self._sink.begin()
 
@@ -145,7 +145,7 @@ class Selection:
             place = place_of(piece.xpath, piece.number)
             attributes = attributes_of(self._toc, place, piece.schema)
             meant = self._schema in {None, piece.schema} and self._choice.allows(place, attributes)
-            seen = _Seen(piece.schema, described(place, attributes), (), meant)
+            seen = _SeenTable(piece.schema, described(place, attributes), (), meant)
             self._seen[key] = seen
         seen.rows += piece.rows
         seen.damage = seen.damage or piece.damage
@@ -231,7 +231,7 @@ class Selection:
         return self._chosen.rows if self._chosen else 0
 
 
-def _listed(seen: Sequence[_Seen]) -> str:
+def _listed(seen: Sequence[_SeenTable]) -> str:
     more = [f"and {len(seen) - _LISTED:,} more"] if len(seen) > _LISTED else []
     return "; ".join([*map(str, seen[:_LISTED]), *more])
 
@@ -300,7 +300,7 @@ def read_flat(
     `only` names the one reader to use, as `read_pieces` takes it.
     """
     gathered = _Gathered()
-    selection = Selection(ref, gathered, schema, choice, toc)
+    selection = TableSelection(ref, gathered, schema, choice, toc)
     symbols = read_pieces(ref, selection, toc, only)
     selection.finish()
     layout = gathered.layout

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tracekit.base import InputError
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.normalize import dtype_of
-from tracekit.tables.schema import Kind, Schema
+from tracekit.tables.schema import ColumnKind, Schema
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def conformed(joined: Joined, schema: Schema) -> pd.DataFrame:
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:
         dtype = pd.api.types.pandas_dtype(
-            "int64" if column.kind is Kind.TIME else dtype_of(column.kind)
+            "int64" if column.kind is ColumnKind.TIME else dtype_of(column.kind)
         )
         values = joined.columns.get(column.name)
         columns[column.name] = (

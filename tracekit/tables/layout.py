@@ -32,7 +32,7 @@ _ANY = "any"
 
 
 @dataclass(eq=False)
-class _Column:
+class _ColumnLayout:
     """What is known of one column of a flat table.
 
     `declared` is its engineering type; None for the ids beside a process or a thread, and for
@@ -109,13 +109,13 @@ class Layout:
     def __init__(self, first: Node) -> None:
         self.table = first.schema
         names, taken = list[str](), dict[str, int]()
-        self.columns: list[_Column] = []
+        self.columns: list[_ColumnLayout] = []
         types: list[pa.DataType] = []
         for name, part, cells in _cells(first):
             declared = part.column.engineering_type if cells is part.cells else None
             names.append(unused(name, taken))
             types.append(cells.type)
-            self.columns.append(_Column(name, declared))
+            self.columns.append(_ColumnLayout(name, declared))
         self.raw = pa.schema(list(zip(names, types, strict=True)))
         self._long = 0  # bytes of long texts
 

@@ -41,7 +41,7 @@ class Flaw(StrEnum):
         return Severity.NOTE if self in {Flaw.UNKNOWN, Flaw.NOTED} else Severity.WARNING
 
 
-class Evidence(StrEnum):
+class EncodingEvidence(StrEnum):
     """How surely an encoding is known."""
 
     VERIFIED = "compared with exports"
@@ -51,9 +51,9 @@ class Evidence(StrEnum):
 
 
 _UNSURE = {
-    Evidence.INFERRED: "read by an encoding that was never compared with an export",
-    Evidence.RAW: "of a type that is not known, the numbers as they are stored",
-    Evidence.NONE: "left empty, because how the type is stored is not known",
+    EncodingEvidence.INFERRED: "read by an encoding that was never compared with an export",
+    EncodingEvidence.RAW: "of a type that is not known, the numbers as they are stored",
+    EncodingEvidence.NONE: "left empty, because how the type is stored is not known",
 }
 
 
@@ -80,7 +80,7 @@ class Loss:
     columns: tuple[str, ...] = ()
     rows: int | None = None
     run: int | None = None
-    evidence: Evidence | None = None
+    evidence: EncodingEvidence | None = None
     bundle: str = ""
 
     @property
@@ -98,7 +98,7 @@ def sentences(losses: Iterable[Loss], *, bundles: bool = True) -> tuple[str, ...
     It stands where the first of them stood. Without the names of `bundles`, those on several
     bundles are alike.
     """
-    groups: dict[str | tuple[str, Evidence], list[Loss]] = {}
+    groups: dict[str | tuple[str, EncodingEvidence], list[Loss]] = {}
     for loss in dict.fromkeys(losses):
         key = loss.text if loss.evidence is None else (loss.bundle, loss.evidence)
         groups.setdefault(key, []).append(loss)
@@ -108,7 +108,7 @@ def sentences(losses: Iterable[Loss], *, bundles: bool = True) -> tuple[str, ...
     )
 
 
-def _sentence(evidence: Evidence, losses: Sequence[Loss], *, bundles: bool) -> str:
+def _sentence(evidence: EncodingEvidence, losses: Sequence[Loss], *, bundles: bool) -> str:
     first, columns = losses[0], [", ".join(loss.columns) for loss in losses]
     words = f"{first.bundle}: " if bundles and first.bundle else ""
     if len(losses) == 1:

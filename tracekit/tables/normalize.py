@@ -8,7 +8,7 @@ from tracekit.base import InputError
 from tracekit.tables.drift import DriftError
 from tracekit.tables.labels import kernels_of
 from tracekit.tables.losses import Flaw, Loss
-from tracekit.tables.schema import Column, Kind, Schema, Source
+from tracekit.tables.schema import Column, ColumnKind, Schema, SchemaSource
 
 _NONE = 2**64 - 1
 _LARGEST_SIGNED = 2**63 - 1
@@ -19,7 +19,7 @@ _BESIDE = (".pid", ".tid", ".stack")
 def normalize(
     frame: pd.DataFrame,
     schema: Schema,
-    source: Source,
+    source: SchemaSource,
     targets: frozenset[int],
     exported: Iterable[str] | None = None,
 ) -> tuple[pd.DataFrame, list[Loss]]:
@@ -52,20 +52,22 @@ def normalize(
 def read_by(schema: Schema) -> frozenset[str]:
     """Return the names of the flat table's columns that the schema makes use of."""
     sources = {column.source for column in schema.columns if column.source}
-    pids = {f"{column.source}.pid" for column in schema.columns if column.kind is Kind.PROCESS}
+    pids = {
+        f"{column.source}.pid" for column in schema.columns if column.kind is ColumnKind.PROCESS
+    }
     return frozenset(sources | pids)
 
 
-def dtype_of(kind: Kind) -> str:
+def dtype_of(kind: ColumnKind) -> str:
     """Return the dtype of a column of that kind."""
     return _DTYPES[kind]
 
 
 def _times(schema: Schema) -> list[str]:
-    return [column.name for column in schema.columns if column.kind is Kind.TIME]
+    return [column.name for column in schema.columns if column.kind is ColumnKind.TIME]
 
 
-def _drift(exported: list[str], schema: Schema, source: Source) -> list[Loss]:
+def _drift(exported: list[str], schema: Schema, source: SchemaSource) -> list[Loss]:
     known = {column.source for column in schema.columns} | set(source.unused)
     known |= {f"{name}{suffix}" for name in known for suffix in _BESIDE}
     unknown = dict.fromkeys(name for name in exported if name not in known)
@@ -92,7 +94,7 @@ def _drift(exported: list[str], schema: Schema, source: Source) -> list[Loss]:
 
 
 def _changed(
-    text: str, schema: Schema, source: Source, *columns: str, rows: int | None = None
+    text: str, schema: Schema, source: SchemaSource, *columns: str, rows: int | None = None
 ) -> Loss:
     return Loss(Flaw.CHANGED, text, schema.name, source.schema, columns, rows)
 
@@ -104,12 +106,12 @@ def owner(mnemonic: str) -> str:
 
 
 def _column(
-    frame: pd.DataFrame, column: Column, source: Source, targets: frozenset[int]
+    frame: pd.DataFrame, column: Column, source: SchemaSource, targets: frozenset[int]
 ) -> pd.Series:
-    if column.kind is Kind.CLOCK:
+    if column.kind is ColumnKind.CLOCK:
         return pd.Series(source.clock, index=frame.index, dtype="string")
     if column.source not in frame:
-        if column.required or column.kind is Kind.TARGET:
+        if column.required or column.kind is ColumnKind.TARGET:
             raise DriftError(
                 f"The export of {source.schema} has no column {column.source}, "
                 f"which says {column.meaning}.",
@@ -117,10 +119,10 @@ def _column(
             )
         return _nothing(frame, column)
     values = frame[column.source]
-    if column.kind is Kind.PROCESS:
+    if column.kind is ColumnKind.PROCESS:
         return _names(values, frame.get(f"{column.source}.pid"))
     try:
-        if column.kind is Kind.TARGET:
+        if column.kind is ColumnKind.TARGET:
             return _signed(values).isin(targets).astype("bool")
         return _CONVERT[column.kind](values)
     except (TypeError, ValueError, OverflowError) as error:
@@ -203,20 +205,31 @@ def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:
     return named.set_axis(values.index)
 
 
-_DTYPES: dict[Kind, str] = {
-    **dict.fromkeys((Kind.TIME, Kind.INSTANT, Kind.DURATION, Kind.INTEGER, Kind.STACK), "Int64"),
-    **dict.fromkeys((Kind.IDENTIFIER, Kind.BITS), "UInt64"),
-    **dict.fromkeys((Kind.TEXT, Kind.PROCESS, Kind.KERNEL, Kind.CLOCK), "string"),
-    Kind.NUMBER: "Float64",
-    Kind.FLAG: "boolean",
-    Kind.TARGET: "bool",
+_DTYPES: dict[ColumnKind, str] = {
+    **dict.fromkeys(
+        (
+            ColumnKind.TIME,
+            ColumnKind.INSTANT,
+            ColumnKind.DURATION,
+            ColumnKind.INTEGER,
+            ColumnKind.STACK,
+        ),
+        "Int64",
+    ),
+    **dict.fromkeys((ColumnKind.IDENTIFIER, ColumnKind.BITS), "UInt64"),
+    **dict.fromkeys(
+        (ColumnKind.TEXT, ColumnKind.PROCESS, ColumnKind.KERNEL, ColumnKind.CLOCK), "string"
+    ),
+    ColumnKind.NUMBER: "Float64",
+    ColumnKind.FLAG: "boolean",
+    ColumnKind.TARGET: "bool",
 }
-_CONVERT: dict[Kind, Callable[[pd.Series], pd.Series]] = {
+_CONVERT: dict[ColumnKind, Callable[[pd.Series], pd.Series]] = {
     **{kind: _signed for kind, dtype in _DTYPES.items() if dtype == "Int64"},
-    Kind.IDENTIFIER: _identifier,
-    Kind.BITS: _bits,
-    Kind.NUMBER: _number,
-    Kind.TEXT: _text,
-    Kind.KERNEL: lambda values: kernels_of(_text(values)),
-    Kind.FLAG: _flag,
+    ColumnKind.IDENTIFIER: _identifier,
+    ColumnKind.BITS: _bits,
+    ColumnKind.NUMBER: _number,
+    ColumnKind.TEXT: _text,
+    ColumnKind.KERNEL: lambda values: kernels_of(_text(values)),
+    ColumnKind.FLAG: _flag,
 }

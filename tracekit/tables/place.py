@@ -42,7 +42,7 @@ _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
 
 
 @dataclass(frozen=True)
-class Place:
+class TablePlace:
     """Where a table stands: run and index in its trace, None where the file does not say.
 
     `number` counts the tables of its file from 1.
@@ -71,7 +71,7 @@ class Choice:
     table: int | None = None
     attributes: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def allows(self, place: Place, attributes: Mapping[str, str]) -> bool:
+    def allows(self, place: TablePlace, attributes: Mapping[str, str]) -> bool:
         """Tell whether a table with these attributes may be the one."""
         return (
             self.run in {None, place.run}
@@ -90,18 +90,22 @@ OPEN = Choice()
 HOW_TO_CHOOSE = "Choose with --table and --run, or in Python by table, run or attributes."
 
 
-def place_of(xpath: str, number: int = 1) -> Place:
+def place_of(xpath: str, number: int = 1) -> TablePlace:
     """Read where a table stands from the xpath above it."""
     found = _PLACE.search(xpath)
-    return Place(int(found[1]), int(found[2]), number) if found else Place(None, None, number)
+    return (
+        TablePlace(int(found[1]), int(found[2]), number)
+        if found
+        else TablePlace(None, None, number)
+    )
 
 
-def xpath_of(place: Place) -> str:
+def xpath_of(place: TablePlace) -> str:
     """Return the xpath that `place_of` reads a place from; run and index have to be known."""
     return f"/trace-toc/run[{place.run}]/data/table[{place.index}]"
 
 
-def tables_at(toc: Toc | None, place: Place) -> Iterator[TocTable]:
+def tables_at(toc: Toc | None, place: TablePlace) -> Iterator[TocTable]:
     """Yield what the table of contents lists at a place."""
     for run in toc.runs if toc is not None else ():
         for table in run.tables:
@@ -109,16 +113,16 @@ def tables_at(toc: Toc | None, place: Place) -> Iterator[TocTable]:
                 yield table
 
 
-def attributes_of(toc: Toc | None, place: Place, schema: str) -> Mapping[str, str]:
+def attributes_of(toc: Toc | None, place: TablePlace, schema: str) -> Mapping[str, str]:
     """Return what the table of contents says of a table; nothing if it is of another trace."""
     return next((table.attributes for table in tables_at(toc, place) if table.schema == schema), {})
 
 
-def place_in(toc: Toc | None, schema: str) -> Place | None:
+def place_in(toc: Toc | None, schema: str) -> TablePlace | None:
     """Return the place of the only table of a schema in the table of contents, if it has one."""
     runs = toc.runs if toc is not None else ()
     places = [
-        Place(run.number, table.index)
+        TablePlace(run.number, table.index)
         for run in runs
         for table in run.tables
         if table.schema == schema
@@ -126,7 +130,7 @@ def place_in(toc: Toc | None, schema: str) -> Place | None:
     return places[0] if len(places) == 1 else None
 
 
-def described(place: Place, attributes: Mapping[str, str]) -> str:
+def described(place: TablePlace, attributes: Mapping[str, str]) -> str:
     """Name a table and what sets it apart."""
     words = ", ".join(_pairs(attributes))
     return f"{place} ({words})" if words else str(place)

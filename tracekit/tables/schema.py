@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     """What a column holds, and so its dtype."""
 
     TIME = "time"  # int64, ns from the start of the trace
@@ -38,7 +38,7 @@ class Column:
 
     name: str
     source: str
-    kind: Kind
+    kind: ColumnKind
     meaning: str
     required: bool = False
     unit: str = ""
@@ -47,7 +47,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Source:
+class SchemaSource:
     """A schema of an export, and whose clock its times are read from.
 
     `unused` names columns that the export is known to have and the table leaves out; what is
@@ -69,7 +69,7 @@ class Schema:
 
     name: str
     meaning: str
-    sources: tuple[Source, ...]
+    sources: tuple[SchemaSource, ...]
     columns: tuple[Column, ...]
     join: Callable[..., Any] | None = None
     joined_first: bool = False

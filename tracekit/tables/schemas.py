@@ -11,21 +11,21 @@ import msgspec
 from tracekit.tables import derived
 from tracekit.tables.joins import asked
 from tracekit.tables.losses import Flaw, Loss
-from tracekit.tables.schema import Column, Kind, Schema, Source
+from tracekit.tables.schema import Column, ColumnKind, Schema, SchemaSource
 
 _LEAST, _MOST = 4, 5  # fields of a column
 
 
-class _Source(msgspec.Struct, forbid_unknown_fields=True):
+class _SourceEntry(msgspec.Struct, forbid_unknown_fields=True):
     gpu: str = ""
     host: str = ""
     unused: str = ""
 
 
-class _Table(msgspec.Struct, forbid_unknown_fields=True):
+class _TableEntry(msgspec.Struct, forbid_unknown_fields=True):
     meaning: str
     columns: str
-    sources: list[_Source] = []
+    sources: list[_SourceEntry] = []
     join: str | None = None
     joined_first: bool = False
     versions: str = ""
@@ -35,7 +35,7 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True):
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     common: str
-    tables: dict[str, _Table]
+    tables: dict[str, _TableEntry]
 
 
 def read(text: str) -> dict[str, Schema]:
@@ -61,11 +61,11 @@ def read(text: str) -> dict[str, Schema]:
     return schemas
 
 
-def _source(source: _Source) -> Source:
+def _source(source: _SourceEntry) -> SchemaSource:
     if bool(source.gpu) is bool(source.host):
         raise ValueError("a source is either of `gpu` or of `host`")
     clock = "gpu" if source.gpu else "host"
-    return Source(source.gpu or source.host, clock, frozenset(source.unused.split()))
+    return SchemaSource(source.gpu or source.host, clock, frozenset(source.unused.split()))
 
 
 def _columns(
@@ -78,7 +78,7 @@ def _columns(
         for name in map(str.strip, line.split(",")):
             if name.startswith("*"):
                 columns = so_far[name[1:]].columns
-                yield from (column for column in columns if column.kind is not Kind.CLOCK)
+                yield from (column for column in columns if column.kind is not ColumnKind.CLOCK)
             elif name in common:
                 yield common[name]
             else:
@@ -98,9 +98,9 @@ def _column(line: str) -> Column:
     return Column(
         name=name,
         source=source,
-        kind=Kind(kind),
+        kind=ColumnKind(kind),
         meaning=meaning,
-        required=remark == "required" or (kind == Kind.TIME and bool(source)),
+        required=remark == "required" or (kind == ColumnKind.TIME and bool(source)),
         unit=unit,
         since=since,
         doubtful=remark == "doubtful",

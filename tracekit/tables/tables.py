@@ -15,10 +15,10 @@ from tracekit.tables.drift import DriftError
 from tracekit.tables.exports import index, meant, of_one_run, refusal
 from tracekit.tables.flat import Flat
 from tracekit.tables.joins import Made, asked, first_with_rows, made
-from tracekit.tables.losses import LOSSES, Evidence, Flaw, Loss, report, rows_of, sentences
+from tracekit.tables.losses import LOSSES, EncodingEvidence, Flaw, Loss, report, rows_of, sentences
 from tracekit.tables.normalize import dtype_of, normalize, read_by
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
-from tracekit.tables.schema import Schema, Source
+from tracekit.tables.schema import Schema, SchemaSource
 from tracekit.tables.schemas import SCHEMAS, every_source, origins, unknown
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols
@@ -122,7 +122,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         return frozenset(
             (loss.schema, column)
             for loss in self._read
-            if loss.evidence is Evidence.INFERRED
+            if loss.evidence is EncodingEvidence.INFERRED
             for column in loss.columns
         )
 
@@ -292,7 +292,7 @@ class Tables(Mapping[str, pd.DataFrame]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def _source(self, schema: Schema) -> Source | None:
+    def _source(self, schema: Schema) -> SchemaSource | None:
         return next((source for source in schema.sources if source.schema in self.schemas), None)
 
     def _joins(self, schema: Schema) -> bool:
@@ -315,7 +315,7 @@ class Tables(Mapping[str, pd.DataFrame]):
             )
         return ways
 
-    def _together(self, schema: Schema, source: Source) -> Made:
+    def _together(self, schema: Schema, source: SchemaSource) -> Made:
         listed = self.listed(source.schema) if schema.together else ()
         if len(listed) < 2:  # noqa: PLR2004  several
             return self._normalized(schema, source)
@@ -323,7 +323,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         losses = [loss for _, more in parts for loss in more]
         return pd.concat([table for table, _ in parts], ignore_index=True), losses
 
-    def _normalized(self, schema: Schema, source: Source, choice: Choice = OPEN) -> Made:
+    def _normalized(self, schema: Schema, source: SchemaSource, choice: Choice = OPEN) -> Made:
         flat = self.flat(source.schema, choice)
         try:
             part = flat.part(read_by(schema))

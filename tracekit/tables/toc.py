@@ -119,7 +119,7 @@ TEXTS = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedTable:
     """One table to export: `place` chooses among tables of one schema, None if it is alone.
 
     `index` is its number in the TOC, as in the xpath of its export.
@@ -131,18 +131,20 @@ class Wanted:
     index: int = field(default=0, compare=False)
 
 
-def wanted(run: TocRun, schemas: Iterable[str]) -> tuple[Wanted, ...]:
+def wanted(run: TocRun, schemas: Iterable[str]) -> tuple[WantedTable, ...]:
     """Return the tables of `run` that have one of `schemas`, in the order of its TOC."""
     schemas = frozenset(schemas)
     listed = [table for table in run.tables if table.schema in schemas]
     counts, seen = Counter(table.schema for table in listed), Counter[str]()
-    tables: list[Wanted] = []
+    tables: list[WantedTable] = []
     for table in listed:
         schema = table.schema
         seen[schema] += 1
         place = seen[schema]
         file = f"{schema}.xml" if place == 1 else f"{schema}-{place}.xml"
-        tables.append(Wanted(schema, None if counts[schema] == 1 else place, file, table.index))
+        tables.append(
+            WantedTable(schema, None if counts[schema] == 1 else place, file, table.index)
+        )
     return tuple(tables)
 
 

@@ -9,7 +9,7 @@ from tracekit.tables.bundle.container.store import Unreadable, run_folder
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.bundle.run_info import run_info, toc_of
 from tracekit.tables.direct import Listed, Stored, opened, tables_in
-from tracekit.tables.flat import Selection, read_pieces
+from tracekit.tables.flat import TableSelection, read_pieces
 from tracekit.tables.losses import Severity, collecting
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Node
@@ -63,7 +63,7 @@ def _read(bundle: Bundle, table: Listed, toc: Toc | None) -> tuple[int, list[str
     name = f"{table.schema}, {table},"
     counter = _Counter()
     try:
-        selection = Selection(table.ref, counter, table.schema, table.choice, toc)
+        selection = TableSelection(table.ref, counter, table.schema, table.choice, toc)
         read_pieces(table.ref, selection, toc)
         selection.finish()
     except InputError as error:

@@ -8,8 +8,8 @@ from .calls import step_of as step_of
 from .calls import variant_of as variant_of
 from .interleaved import resident_command as resident_command
 from .interleaved.protocol import PROTOCOL as PROTOCOL
-from .interleaved.protocol import Answer as Answer
 from .interleaved.protocol import Calibrate as Calibrate
+from .interleaved.protocol import ChildAnswer as ChildAnswer
 from .interleaved.protocol import ChildRequest as ChildRequest
 from .interleaved.protocol import Finish as Finish
 from .interleaved.protocol import Finished as Finished
@@ -22,9 +22,9 @@ from .interleaved.protocol import answer_of as answer_of
 from .interleaved.protocol import line_of as line_of
 from .journal import LEFT as LEFT
 from .journal import SUBMIT_INCLUDED as SUBMIT_INCLUDED
-from .journal import Block as Block
 from .journal import ClockAnchor as ClockAnchor
 from .journal import Journal as Journal
+from .journal import StepBlock as StepBlock
 from .journal import StepMark as StepMark
 from .journal import WorkloadReport as WorkloadReport
 from .journal import fold as fold

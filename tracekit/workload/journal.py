@@ -79,7 +79,7 @@ class StepMark:
 
 
 @dataclass(frozen=True)
-class Block:
+class StepBlock:
     """Some steps in a row, all recorded or all unrecorded, to see what recording costs."""
 
     recorded: bool
@@ -140,7 +140,7 @@ class WorkloadReport:
     anchors: tuple[ClockAnchor, ...] = ()
     phases: tuple[Phase, ...] = ()
     steps: tuple[StepMark, ...] = ()
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[StepBlock, ...] = ()
     specializations: tuple[Specialization, ...] = ()
     variants: dict[str, Work] = field(default_factory=dict[str, Work])
     spans: tuple[Span, ...] = ()
@@ -185,7 +185,7 @@ class Journal:
 # Marks that are kept as they come, and the field of the report that holds them.
 _KEPT: dict[str, tuple[str, type]] = {
     "step": ("steps", StepMark),
-    "block": ("blocks", Block),
+    "block": ("blocks", StepBlock),
     "specialization": ("specializations", Specialization),
     "anchor": ("anchors", ClockAnchor),
     "span": ("spans", Span),

@@ -7,8 +7,8 @@ import pytest
 from analysed import MS, completed, named, rows, table, work
 from tracekit.analysis.idle.work import (
     NEVER,
+    DeviceWork,
     Surroundings,
-    Work,
     moments,
     of_buffer,
     surroundings,
@@ -33,7 +33,7 @@ def life_of(
     submissions: pd.DataFrame | None = None,
     encoders: pd.DataFrame | None = None,
     completions: pd.DataFrame | None = None,
-) -> Work:
+) -> DeviceWork:
     return work_of(Device(intervals, intervals), commits, submissions, encoders, completions)
 
 

@@ -15,7 +15,7 @@ from stock import WIRE
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.rule import Finding
-from tracekit.analysis.upkeep import Levels, Trend, trend
+from tracekit.analysis.upkeep import MemoryLevels, Trend, trend
 from tracekit.analysis.wording import sentence_of
 from tracekit.base.recording import Provenance
 
@@ -88,10 +88,10 @@ def test_a_cache_that_grows_as_it_says_is_passed_and_resident_memory_serves_last
             judge(sizes)
 
 
-def sampled(sizes: Sequence[float] | np.ndarray) -> Levels:
+def sampled(sizes: Sequence[float] | np.ndarray) -> MemoryLevels:
     times = np.linspace(0, 7_999, len(sizes)).astype(np.int64)
     held = np.array(sizes).astype(np.int64)
-    return Levels("process_samples", "resident memory", times, times + 1, held)
+    return MemoryLevels("process_samples", "resident memory", times, times + 1, held)
 
 
 def of(sizes: np.ndarray) -> Trend:
@@ -118,7 +118,9 @@ def test_lines_grow_by_their_slope_and_saw_teeth_do_not() -> None:
     found = trend([sampled(np.full(80, 10)), sampled(np.linspace(0, 80, 81))], WINDOW)
     assert (found.floors[0], found.floors[-1]) == (10, 81)
     bounds = np.array([[0, 9_000], [4_000, 100]])
-    known = Levels("allocated_sizes", "memory", bounds[:, 0], bounds.sum(axis=1), np.array([5, 3]))
+    known = MemoryLevels(
+        "allocated_sizes", "memory", bounds[:, 0], bounds.sum(axis=1), np.array([5, 3])
+    )
     assert trend([known], WINDOW).floors.tolist() == [5, 5, 5, 5, 3, 5, 5, 5]
 
 

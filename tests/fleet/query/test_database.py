@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.fleet.query.database import Answer, Database, Form, form_of, named
+from tracekit.fleet.query.database import Form, QueryDatabase, QueryResult, form_of, named
 
 NUMBERS = "select range::bigint as n, 'a' || range as t from range(200000)"
 VALUES = """
@@ -27,37 +27,37 @@ VALUES = """
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database([], tmp_path)
+def database(tmp_path: Path) -> Iterator[QueryDatabase]:
+    opened = QueryDatabase([], tmp_path)
     yield opened
     opened.close()
 
 
-def written(database: Database, sql: str, form: Form) -> bytes:
+def written(database: QueryDatabase, sql: str, form: Form) -> bytes:
     file = io.BytesIO()
-    Answer(database, sql).write(file, form)
+    QueryResult(database, sql).write(file, form)
     return file.getvalue()
 
 
-def shown(database: Database, sql: str, most: int = 9, *, short: bool = True) -> Any:
-    return Answer(database, sql).first(most, short=short)
+def shown(database: QueryDatabase, sql: str, most: int = 9, *, short: bool = True) -> Any:
+    return QueryResult(database, sql).first(most, short=short)
 
 
-def test_what_fails_among_later_rows_is_an_error_of_the_question(database: Database) -> None:
+def test_what_fails_among_later_rows_is_an_error_of_the_question(database: QueryDatabase) -> None:
     sql = "select if(range = 400000, error('too far'), 1) from range(500000)"
     with pytest.raises(duckdb.Error, match="too far"):
         written(database, sql, "csv")
 
 
-def test_columns_of_one_name_are_all_there(database: Database) -> None:
+def test_columns_of_one_name_are_all_there(database: QueryDatabase) -> None:
     sql = "select 1 as a, 2 as a, 3 as a_1, 4 as b"
     assert json.loads(written(database, sql, "json")) == [{"a": 1, "a_1": 2, "a_1_1": 3, "b": 4}]
     assert shown(database, sql)[0] == [("1", "2", "3", "4")]
-    assert list(Answer(database, sql).types) == ["a", "a_1", "a_1_1", "b"]
+    assert list(QueryResult(database, sql).types) == ["a", "a_1", "a_1_1", "b"]
     assert named(["a", "a", "a_1"]) == ["a", "a_1", "a_1_1"]
 
 
-def test_parquet_keeps_types_and_all_rows(database: Database) -> None:
+def test_parquet_keeps_types_and_all_rows(database: QueryDatabase) -> None:
     table = pq.read_table(pa.BufferReader(written(database, NUMBERS, "parquet")))
     assert table.schema.types == [pa.int64(), pa.string()]
     assert table["n"].to_pylist() == list(range(200_000))
@@ -71,7 +71,7 @@ def test_parquet_keeps_types_and_all_rows(database: Database) -> None:
         written(database, "select hugeint from test_all_types()", "parquet")
 
 
-def test_csv_is_read_by_pandas_as_it_was(database: Database) -> None:
+def test_csv_is_read_by_pandas_as_it_was(database: QueryDatabase) -> None:
     frame = pd.read_csv(io.BytesIO(written(database, NUMBERS, "csv")))
     assert frame["n"].tolist() == list(range(200_000))
     frame = pd.read_csv(io.BytesIO(written(database, VALUES, "csv")), dtype="string")
@@ -83,7 +83,7 @@ def test_csv_is_read_by_pandas_as_it_was(database: Database) -> None:
     assert written(database, "select '' as empty, null as nothing", "csv").endswith(b'"",\n')
 
 
-def test_json_has_an_object_for_each_row(database: Database) -> None:
+def test_json_has_an_object_for_each_row(database: QueryDatabase) -> None:
     rows = json.loads(written(database, NUMBERS, "json"))
     assert rows[-1] == {"n": 199_999, "t": "a199999"}
     [row] = json.loads(written(database, VALUES, "json"))
@@ -93,13 +93,13 @@ def test_json_has_an_object_for_each_row(database: Database) -> None:
     assert row["day"] == "2026-01-02"
 
 
-def test_the_first_rows_are_shown_in_order_and_all_are_counted(database: Database) -> None:
+def test_the_first_rows_are_shown_in_order_and_all_are_counted(database: QueryDatabase) -> None:
     assert shown(database, NUMBERS, 2) == ([("0", "a0"), ("1", "a1")], 200_000)
     rows, _ = shown(database, f"{NUMBERS} order by n desc", 70_000)
     assert (len(rows), rows[0], rows[-1]) == (70_000, ("199999", "a199999"), ("130000", "a130000"))
 
 
-def test_cells_are_plain_words(database: Database) -> None:
+def test_cells_are_plain_words(database: QueryDatabase) -> None:
     sql = "select null a, true b, 1/3 c, ['x'] d, chr(27) || '[31m' || chr(10) e"
     assert shown(database, sql)[0] == [("", "true", "0.333333", '["x"]', "\\u001b[31m\\n")]
     assert shown(database, sql, short=False)[0][0][2] == "0.3333333333333333"
@@ -116,6 +116,6 @@ def test_the_format_is_said_or_stands_in_the_name() -> None:
     assert "--format" in raised.value.hint
 
 
-def test_what_was_set_stands_to_the_end(database: Database) -> None:
+def test_what_was_set_stands_to_the_end(database: QueryDatabase) -> None:
     with pytest.raises(duckdb.Error, match="locked"):
         database.connection.execute("SET memory_limit = '1TB'")

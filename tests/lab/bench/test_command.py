@@ -14,7 +14,7 @@ from tracekit.cli import bench
 from tracekit.lab.bench.document import Bench
 from tracekit.lab.bench.inputs import Shape, Subject
 from tracekit.lab.bench.measure import SUBJECTS, Settings, run_bench
-from tracekit.machine.sources import Spent
+from tracekit.machine.sources import CpuTime
 
 Run = Callable[..., Any]
 MS = 1_000_000
@@ -50,8 +50,8 @@ def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
     assert f"written: {tmp_path / 'results.json'}" in ran.err
 
 
-def still() -> Spent:
-    return Spent(0.0, 0.0, 0.0)
+def still() -> CpuTime:
+    return CpuTime(0.0, 0.0, 0.0)
 
 
 def measured(hand: Hand, *subjects: Subject) -> Bench:

@@ -10,22 +10,22 @@ from tracekit.lab.bench.document import bench_document
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import Effort, Settings, run_bench
 from tracekit.lab.bench.words import families, remarks, warnings
-from tracekit.machine.sources import Spent
+from tracekit.machine.sources import CpuTime
 
 OURS = 1
 MS = 1_000_000
 
 
-def counts(*shares: tuple[float, float]) -> Iterator[Spent]:
+def counts(*shares: tuple[float, float]) -> Iterator[CpuTime]:
     """Yield counts of two cores, a second apart: the cores that others used, and that we did."""
     at = others = ours = idle = 0.0
-    yield Spent(at, others + ours, idle, {OURS: ours})
+    yield CpuTime(at, others + ours, idle, {OURS: ours})
     for other, own in shares:
         at += 1
         others += other
         ours += own
         idle += 2 - other - own
-        yield Spent(at, others + ours, idle, {OURS: ours})
+        yield CpuTime(at, others + ours, idle, {OURS: ours})
 
 
 def test_others_are_named_where_they_left_too_little_for_a_quarter_of_the_time() -> None:

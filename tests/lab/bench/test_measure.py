@@ -16,8 +16,8 @@ from tracekit.base.errors import InputError
 from tracekit.base.verdicts import Verdict
 from tracekit.lab.bench.document import (
     Bench,
-    Comparison,
-    Row,
+    BenchRow,
+    SubjectRatio,
     Timing,
     bench_document,
     calls_of,
@@ -26,19 +26,19 @@ from tracekit.lab.bench.document import (
     save,
     summarize,
 )
-from tracekit.lab.bench.inputs import Shape, Subject, Unavailable
+from tracekit.lab.bench.inputs import Shape, Subject, SubjectUnavailable
 from tracekit.lab.bench.measure import Effort, Settings, run_bench
 from tracekit.lab.bench.tune import Candidate, candidates, ranked, tune
 from tracekit.lab.metal_queue import Dispatch
-from tracekit.machine.sources import Spent
+from tracekit.machine.sources import CpuTime
 
 SHAPE = Shape(batch=4, q_heads=8, kv_heads=2, head_dim=64, block_size=16, active_blocks=1)
 EFFORT = Effort(warmup=2, repetitions=8, budget=1000)
 MS = 1_000_000
 
 
-def still() -> Spent:
-    return Spent(0.0, 0.0, 0.0)
+def still() -> CpuTime:
+    return CpuTime(0.0, 0.0, 0.0)
 
 
 def bench(
@@ -113,8 +113,8 @@ def test_ratios_are_of_those_of_one_family_only() -> None:
         against="fused",
     )
     fused, naive, norm = done.rows
-    assert fused.speed_up == Comparison("naive", 4.0, 4.0, 4.0, 8)
-    judged = Comparison("fused", 0.25, 0.25, 0.25, 8, verdict=Verdict.WORSE, threshold=0.03)
+    assert fused.speed_up == SubjectRatio("naive", 4.0, 4.0, 4.0, 8)
+    judged = SubjectRatio("fused", 0.25, 0.25, 0.25, 8, verdict=Verdict.WORSE, threshold=0.03)
     assert naive.against == judged
     assert (naive.speed_up, norm.speed_up) == (None, None)
     assert (fused.against, norm.against) == (None, None)
@@ -140,7 +140,7 @@ def test_one_that_fails_ends_no_other() -> None:
     ).rows
     assert (broken.state, len(broken.micro.samples), len(sound.micro.samples)) == ("partial", 2, 8)
     assert (huge.state, huge.reason) == ("failed", "MemoryError: no message")
-    done = bench(hand, raising(Unavailable("it needs Metal")))
+    done = bench(hand, raising(SubjectUnavailable("it needs Metal")))
     assert (done.rows[0].state, done.rows[0].reason) == ("unavailable", "it needs Metal")
     assert done.failures == []
     against = bench(hand, raising(ValueError()), hand.subject("A", MS), against="raises")
@@ -194,7 +194,7 @@ def test_files_have_every_subject_and_sample(
 
 def test_gpu_time_has_its_column_and_the_limits_of_its_pipeline() -> None:
     dispatch = Dispatch("decode", (5e4,), 5e4, 5e4, 32, 1024, 2176)
-    row = Row("paged", "decode", "measured", threadgroup=256, dispatches=(dispatch, dispatch))
+    row = BenchRow("paged", "decode", "measured", threadgroup=256, dispatches=(dispatch, dispatch))
     line = columns(row, SHAPE)
     assert line["gpu_ms"] == pytest.approx(0.1)
     limits = ("TG_SIZE", "execution_width", "most_threads", "threadgroup_memory")
@@ -226,7 +226,7 @@ def test_what_is_swept_keeps_the_context() -> None:
 def test_launches_are_ranked_by_their_median(near: list[float], median: float, tied: bool) -> None:
     samples = {"near": near, "quick": [10] * 8}
     rows = [
-        Row(name, "decode", "measured", micro=Timing(times, 1, summarize(times)))
+        BenchRow(name, "decode", "measured", micro=Timing(times, 1, summarize(times)))
         for name, times in samples.items()
     ]
     first, second = ranked(rows, dict.fromkeys(samples, Candidate(16)))

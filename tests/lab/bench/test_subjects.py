@@ -9,7 +9,15 @@ from fake_metal import FakeMetal, microseconds
 from small_kernels import emulated
 from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import BOUNDS
-from tracekit.lab.bench.inputs import BY_MLX, Cache, Inputs, Launch, Shape, Subject, Unavailable
+from tracekit.lab.bench.inputs import (
+    BY_MLX,
+    Cache,
+    Inputs,
+    Launch,
+    Shape,
+    Subject,
+    SubjectUnavailable,
+)
 from tracekit.lab.bench.measure import SUBJECTS, gpu_times
 from tracekit.lab.bench.subjects.attention import paged
 from tracekit.lab.bench.subjects.layers import fused
@@ -31,7 +39,7 @@ def inputs(**sizes: object) -> Inputs:
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_every_subject_is_right(subject: Subject) -> None:
     if subject.name in KERNELS:
-        with pytest.raises(Unavailable, match="no Metal"):
+        with pytest.raises(SubjectUnavailable, match="no Metal"):
             subject.prepare(inputs())
         return
     for dtype, bound in BOUNDS.items():

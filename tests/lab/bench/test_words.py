@@ -4,23 +4,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tracekit.lab.bench import words
-from tracekit.lab.bench.document import Bench, Comparison, Row, Timing, summarize
+from tracekit.lab.bench.document import Bench, BenchRow, SubjectRatio, Timing, summarize
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Tuning, ranked
 from tracekit.lab.metal_queue import Dispatch
-from tracekit.ops.attention.metal import Plan
+from tracekit.ops.attention.metal import DecodePlan
 
 HOST_ONLY = "GPU time is not available, because MLX runs on the CPU here."
 ONE = Shape(batch=1, q_heads=1, kv_heads=1, active_blocks=1, block_size=1)
 
 
-def row(name: str, *samples: float, **known: object) -> Row:
+def row(name: str, *samples: float, **known: object) -> BenchRow:
     times = Timing(samples, 1, summarize(samples or [2e6] * 9))
     values = {"micro": times, "macro": times, "residence": "memory", "no_gpu": HOST_ONLY, **known}
-    return Row(name, str(values.pop("family", "decode")), "measured", **values)  # type: ignore[arg-type]
+    return BenchRow(name, str(values.pop("family", "decode")), "measured", **values)  # type: ignore[arg-type]
 
 
-def bench(*rows: Row, against: str | None = None, shape: Shape = Shape()) -> Bench:  # noqa: B008
+def bench(*rows: BenchRow, against: str | None = None, shape: Shape = Shape()) -> Bench:  # noqa: B008
     environment = {"cache": 32 << 20, "cache_known_from": "this system does not tell"}
     return Bench(environment, shape, {"against": against}, rows)
 
@@ -30,19 +30,19 @@ BENCHES = (
     bench(
         row(
             "paged", tokens=16, bytes_unique=4_000_000, error=1.5e-4, sets=2,
-            speed_up=Comparison("naive", 2.5, 2.25, 2.75, 9),
-            against=Comparison("sdpa", reason="sdpa was not measured"),
+            speed_up=SubjectRatio("naive", 2.5, 2.25, 2.75, 9),
+            against=SubjectRatio("sdpa", reason="sdpa was not measured"),
             working_set=1 << 21, residence="unknown",
         ),
-        row("naive", 1.0, 2.0, tokens=16, speed_up=Comparison("naive", 2.0, pairs=5)),
+        row("naive", 1.0, 2.0, tokens=16, speed_up=SubjectRatio("naive", 2.0, pairs=5)),
         row("sdpa", *[5.0] * 6),
         row("gather-sdpa", *[5.0] * 7),
         row("append", family="append", tokens=16, residence="cache", working_set=1 << 20),
         row("flash", family="prefill"),
         row("norm-compiled", family="norm", chained=False),
-        Row("norm-fused", "norm", "unavailable", "it needs Metal"),
-        Row("broken", "decode", "failed", "ValueError: no"),
-        Row("cut", "decode", "partial", "the bench was interrupted"),
+        BenchRow("norm-fused", "norm", "unavailable", "it needs Metal"),
+        BenchRow("broken", "decode", "failed", "ValueError: no"),
+        BenchRow("cut", "decode", "partial", "the bench was interrupted"),
         against="sdpa",
     ),
     bench(
@@ -57,10 +57,10 @@ TUNING = Tuning(
         {"quick": Candidate(16), "near": Candidate(32)},
     ),
     (
-        Row("block 64", "decode", "failed", "why"),
-        Row("TG 512", "decode", "unavailable", "it is too large"),
+        BenchRow("block 64", "decode", "failed", "why"),
+        BenchRow("TG 512", "decode", "unavailable", "it is too large"),
     ),
-    Plan("grouped", 256, 2, 8),
+    DecodePlan("grouped", 256, 2, 8),
     MEANINGLESS,
 )
 

@@ -16,20 +16,20 @@ from small_kernels import emulated, kernel
 from tracekit.base.errors import InputError, KernelError, ToolError, UsageError
 from tracekit.lab.msl.compile import cache_folder, compile_kernel, expanded, unit
 from tracekit.lab.msl.compiler import SHIM, Compiler, usable_compilers
-from tracekit.lab.msl.edits import Kernel, with_includes
-from tracekit.lab.msl.program import Order, Program
+from tracekit.lab.msl.edits import KernelText, with_includes
+from tracekit.lab.msl.program import KernelProgram, ThreadOrder
 
 SIZES: dict[str, Any] = {"grid": (4, 1, 1), "threadgroup": (4, 1, 1)}
 SIMPLE = "out[i] = 7;"
 
 
-def answer(program: Program) -> list[float]:
+def answer(program: KernelProgram) -> list[float]:
     out = np.zeros(4, np.float32)
     program.run({"out": out}, **SIZES)
     return out.tolist()
 
 
-def simple(body: str = SIMPLE) -> Kernel:
+def simple(body: str = SIMPLE) -> KernelText:
     return kernel(body, "device float* out")
 
 
@@ -148,12 +148,12 @@ OPS = "#pragma once\nMETAL_FUNC int twice(int a) { return 2 * a; }\n"
 ONE: dict[str, Any] = {"grid": (1, 1, 1), "threadgroup": (1, 1, 1)}
 
 
-def _kernel(folder: Path, body: str, before: str = "", **files: str) -> Kernel:
+def _kernel(folder: Path, body: str, before: str = "", **files: str) -> KernelText:
     for name, text in files.items():
         (folder / f"{name}.h").write_text(text)
     text = KERNEL.format(body).replace("kernel void", f"{before}kernel void")
     joined, origins = with_includes(f"{before}{text}", folder / "k.metal", [folder / "other"])
-    return Kernel(joined, "k", origins=origins)
+    return KernelText(joined, "k", origins=origins)
 
 
 @emulated
@@ -187,7 +187,7 @@ def test_a_text_without_files_stays_as_it_is(tmp_path: Path) -> None:
     text = '#include <metal_stdlib>\n// #include "ops.h"\n#include "nowhere.h"\n'
     assert with_includes(text, tmp_path / "k.metal") == (text, ())
     with pytest.raises(UsageError, match=r'^k\.metal:3:1: "nowhere.h" is included, and not found'):
-        compile_kernel(Kernel(f"{text}kernel void k(device int* a) {{}}", "k"))
+        compile_kernel(KernelText(f"{text}kernel void k(device int* a) {{}}", "k"))
 
 
 def test_files_that_include_each_other_are_refused(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_arm64_gives_what_this_processor_gives(tmp_path: Path) -> None:
     argv = [QEMU, str(tmp_path / "program")]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
     a = np.arange(130, dtype=np.float32) % 5
-    for order, line in zip(Order, done.stdout.splitlines(), strict=True):
+    for order, line in zip(ThreadOrder, done.stdout.splitlines(), strict=True):
         out = np.zeros_like(a)
         sizes = {"grid": (130, 1, 1), "threadgroup": (64, 1, 1)}
         here = compile_kernel(given).run({"a": a, "out": out}, **sizes, order=order, seed=1)

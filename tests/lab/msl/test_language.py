@@ -11,8 +11,8 @@ import pytest
 from small_kernels import EMULATED, compiled, kernel, one_output, run
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import Kernel
-from tracekit.lab.msl.program import Order, Traffic
+from tracekit.lab.msl.edits import KernelText
+from tracekit.lab.msl.program import BufferTraffic, ThreadOrder
 
 pytestmark = EMULATED
 
@@ -171,7 +171,7 @@ def test_bfloats_are_bits_rounded_to_nearest_even() -> None:
     assert out.tolist() == [0x3F80, 0x3F82, 0x7FC0, 0x4049]
 
 
-def first(given: Kernel, **buffers: np.ndarray) -> float:
+def first(given: KernelText, **buffers: np.ndarray) -> float:
     """Run one thread of a kernel; return the first number that it writes."""
     out = np.zeros(1, np.float32)
     compile_kernel(given).run({"out": out, **buffers}, **ONE)
@@ -247,16 +247,16 @@ template [[host_name("scaled_8")]] [[kernel]] decltype(scaled<float, 8>) scaled<
 template [[host_name("scaled_9")]] [[kernel]] void scaled<float, 9>(device float* o [[buffer(0)]]);
 """
     names = {"two": 2, "three": 3, "sum_of_sizes": 11, "sum_by_7": 17, "scaled_8": 8, "scaled_9": 9}
-    assert {name: first(Kernel(text, name)) for name in names} == names
+    assert {name: first(KernelText(text, name)) for name in names} == names
     with pytest.raises(UsageError, match="has no kernel function 'four'"):
-        compile_kernel(Kernel(text, "four"))
+        compile_kernel(KernelText(text, "four"))
 
 
 def test_macros_of_a_text_stay_in_it() -> None:
     text = (
         "#define HERE {}\n#define max(a, b) {}\nkernel void k(device float* out) {{ *out = HERE; }}"
     )
-    assert [first(Kernel(text.format(n, n), "k")) for n in (1, 2)] == [1, 2]
+    assert [first(KernelText(text.format(n, n), "k")) for n in (1, 2)] == [1, 2]
 
 
 def test_functions_of_one_form_with_two_bodies_stay_two() -> None:
@@ -277,7 +277,7 @@ kernel void k(device uint* out, uint3 at [[thread_position_in_grid]],
   o[0] = in.x; o[1] = in.y; o[2] = size.x; o[3] = full.x; o[4] = count.x * 10 + count.y; o[5] = t;
 }"""
     out = np.zeros((2, 3, 5, 6), np.uint32)
-    compile_kernel(Kernel(text, "k")).run({"out": out}, grid=(5, 3, 2), threadgroup=(4, 2, 2))
+    compile_kernel(KernelText(text, "k")).run({"out": out}, grid=(5, 3, 2), threadgroup=(4, 2, 2))
     found = [out[place].tolist() for place in ((0, 0, 0), (1, 2, 4), (1, 1, 3))]
     assert found == [[0, 0, 4, 4, 22, 0], [0, 0, 1, 4, 22, 1], [3, 1, 4, 4, 22, 15]]
 
@@ -335,8 +335,8 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.parametrize("order", Order)
-def test_every_simd_operation_gives_what_it_is_defined_to_give(order: Order) -> None:
+@pytest.mark.parametrize("order", ThreadOrder)
+def test_every_simd_operation_gives_what_it_is_defined_to_give(order: ThreadOrder) -> None:
     body = "float x = a[i];\n" + "\n".join(
         f"out[{32 * at} + lane] = {what};" for at, what in enumerate(OPERATIONS)
     )
@@ -358,9 +358,10 @@ def test_lanes_that_returned_or_are_not_there_take_no_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "checked"), [(Order.ASCENDING, False), (Order.DESCENDING, True), (Order.RANDOM, True)]
+    ("order", "checked"),
+    [(ThreadOrder.ASCENDING, False), (ThreadOrder.DESCENDING, True), (ThreadOrder.RANDOM, True)],
 )
-def test_simdgroup_matrices_multiply_and_add(checked: bool, order: Order) -> None:
+def test_simdgroup_matrices_multiply_and_add(checked: bool, order: ThreadOrder) -> None:
     body = """
     simdgroup_float8x8 x, y, z = make_filled_simdgroup_matrix<float, 8>(0.5f);
     simdgroup_load(x, a, 16, ulong2(8, 0)); simdgroup_load(y, b, 8, ulong2(0, 0), true);
@@ -398,15 +399,15 @@ def test_lanes_hold_two_neighbours_of_a_row() -> None:
 
 IN_HALVES = "const device half* a, device float* out"
 LOADS = {
-    "out[i] = a[i] + a[0];": (64, Traffic(256, 0, 128), Traffic(0, 256, 256)),
-    "out[i / 2] += 1; out[99]++;": (64, Traffic(0, 0, 0), Traffic(512, 512, 132)),
+    "out[i] = a[i] + a[0];": (64, BufferTraffic(256, 0, 128), BufferTraffic(0, 256, 256)),
+    "out[i / 2] += 1; out[99]++;": (64, BufferTraffic(0, 0, 0), BufferTraffic(512, 512, 132)),
     "const device half4* p = (const device half4*)a; out[0] = p[i].x;": (
-        3, Traffic(24, 0, 24), Traffic(0, 12, 4),
+        3, BufferTraffic(24, 0, 24), BufferTraffic(0, 12, 4),
     ),
     "device float4* p = (device float4*)out; p[i].y = p[i].z;": (
-        3, Traffic(0, 0, 0), Traffic(12, 12, 24),
+        3, BufferTraffic(0, 0, 0), BufferTraffic(12, 12, 24),
     ),
-    "((device Pair*)out)[i].other = 2;": (4, Traffic(0, 0, 0), Traffic(0, 0, 32)),
+    "((device Pair*)out)[i].other = 2;": (4, BufferTraffic(0, 0, 0), BufferTraffic(0, 0, 32)),
 }  # fmt: skip
 
 

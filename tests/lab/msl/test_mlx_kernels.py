@@ -12,8 +12,8 @@ import pytest
 
 from small_kernels import EMULATED
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import Kernel
-from tracekit.lab.msl.program import Order
+from tracekit.lab.msl.edits import KernelText
+from tracekit.lab.msl.program import ThreadOrder
 
 pytestmark = EMULATED
 
@@ -25,10 +25,13 @@ CONSTANTS = dict.fromkeys(range(20, 26), False)
 
 @pytest.mark.parametrize(
     ("dtype", "metal", "bound", "order"),
-    [("float32", "float", 1e-6, Order.RANDOM), ("float16", "float16_t", 1e-3, Order.DESCENDING)],
+    [
+        ("float32", "float", 1e-6, ThreadOrder.RANDOM),
+        ("float16", "float16_t", 1e-3, ThreadOrder.DESCENDING),
+    ],
 )
 def test_sdpa_is_right_and_loads_each_row_for_every_head(
-    dtype: str, metal: str, bound: float, order: Order
+    dtype: str, metal: str, bound: float, order: ThreadOrder
 ) -> None:
     draw = np.random.default_rng(0)
     shapes = [(HEADS, DIM), *[(TOKENS, DIM)] * 2]  # all heads share one of K and V
@@ -40,7 +43,7 @@ def test_sdpa_is_right_and_loads_each_row_for_every_head(
     arrays |= dict.fromkeys(("k_seq_stride", "v_seq_stride"), np.uint64([DIM]))
     arrays["scale"] = np.float32([DIM**-0.5])
     text = (FOLDER / "sdpa_vector.h").read_text()
-    kernel = Kernel(text, "sdpa_vector", f"{metal}, {DIM}", constants=CONSTANTS)
+    kernel = KernelText(text, "sdpa_vector", f"{metal}, {DIM}", constants=CONSTANTS)
     program = compile_kernel(kernel, checked=True)
     sizes = {"grid": (1024 * HEADS, 1, 1), "threadgroup": (1024, 1, 1)}
     found = program.run(arrays, **sizes, order=order)

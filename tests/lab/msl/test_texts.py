@@ -7,7 +7,7 @@ import pytest
 from small_kernels import compiled, emulated, kernel
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import Edit, Kernel, edited
+from tracekit.lab.msl.edits import Edit, KernelText, edited
 from tracekit.lab.msl.rewrite import rewritten
 from tracekit.lab.msl.signature import instances_of, kernels_of, parameters_of, split_parameters
 
@@ -44,14 +44,14 @@ def test_what_cannot_be_run_is_refused_at_its_place(body: str, says: str) -> Non
 )
 def test_a_text_without_the_kernel_is_refused(text: str, function: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        compile_kernel(Kernel(text, function))
+        compile_kernel(KernelText(text, function))
 
 
 def test_a_text_too_large_or_with_nul_is_refused() -> None:
     with pytest.raises(UsageError, match="5000000 characters"):
-        Kernel(" " * 5_000_000, "k")
+        KernelText(" " * 5_000_000, "k")
     with pytest.raises(UsageError, match="NUL character"):
-        Kernel("kernel void k() {}\0", "k")
+        KernelText("kernel void k() {}\0", "k")
 
 
 @pytest.mark.parametrize("piece", ["threadgroup float a[", "device x<", "((((", "[[buffer("])
@@ -59,7 +59,7 @@ def test_a_long_text_of_brackets_takes_no_time(piece: str) -> None:
     unknown = "kernel void k(device int* a) { " + piece * 2000 + "texture2d<float> }"
     start = time.process_time()
     with pytest.raises(UsageError):
-        rewritten(Kernel(unknown, "k"), checked=True)
+        rewritten(KernelText(unknown, "k"), checked=True)
     with pytest.raises(UsageError):
         parameters_of(unknown, "other", "k.metal")
     assert time.process_time() - start < 60  # hours, if it tried all ways to pair brackets
@@ -77,7 +77,7 @@ def test_the_compilers_words_have_the_kernels_line_and_column() -> None:
     assert lines[-1].index("^") - lines[-2].index("threadgroup") == 43
     text = "template <typename T> [[kernel]] void k(device T* out) { out[0] = T(1); }"
     with pytest.raises(KernelError, match=r"k\.metal, where the kernel is called.*nonsense"):
-        compile_kernel(Kernel(text, "k", "nonsense"))
+        compile_kernel(KernelText(text, "k", "nonsense"))
 
 
 def test_edits_know_the_columns_from_before() -> None:

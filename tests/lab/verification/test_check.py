@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.lab.msl.program import Order
+from tracekit.lab.msl.program import ThreadOrder
 from tracekit.lab.verification.check import Check, Declared, check_subjects, load
 
 HEAD = "from tracekit.lab import Check, check\nimport numpy as np\n"
@@ -68,7 +68,7 @@ def test_a_check_imports_what_is_beside_it_whenever_it_runs(tmp_path: Path) -> N
     (subject,) = check_subjects(declared, {}, 0)
     assert subject.expected == (3,)
     with pytest.raises(InputError, match="launches no kernel"):  # it ran, and its import as well
-        subject.launch(Order.ASCENDING, False)
+        subject.launch(ThreadOrder.ASCENDING, False)
     assert "reference" not in sys.modules
 
 

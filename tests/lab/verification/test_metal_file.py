@@ -10,12 +10,12 @@ import pytest
 
 from small_kernels import emulated
 from tracekit.base.errors import InputError, TracekitError, UsageError
-from tracekit.lab.msl.program import Order
-from tracekit.lab.verification.metal_file import Launch, buffer, metal_subject
-from tracekit.lab.verification.verify import Outcome, Question, Verification, verify
+from tracekit.lab.msl.program import ThreadOrder
+from tracekit.lab.verification.metal_file import LaunchWords, buffer, metal_subject
+from tracekit.lab.verification.verify import ProofOutcome, Question, Verification, verify
 
 Write = Callable[..., Path]
-GOOD = Launch(
+GOOD = LaunchWords(
     template="float16_t, 64",
     buffers=("in=float16[4,64]", "out=float16[4,64]", "rows=int32[4]=0:4"),
     grid="64,4",
@@ -91,7 +91,7 @@ def test_a_file_of_numpy_is_taken_as_it_is(tmp_path: Path) -> None:
     assert (made.array.flags.c_contiguous, made.dtype, made.is_given) == (True, "float16", True)
 
 
-def _outcome(found: Verification, question: Question) -> Outcome:
+def _outcome(found: Verification, question: Question) -> ProofOutcome:
     return next(said.outcome for said in found.verdicts if said.question is question)
 
 
@@ -103,8 +103,8 @@ def _saved(folder: Path, name: str, array: np.ndarray) -> str:
 def test_a_kernel_without_expectation_is_judged_by_all_else(scale: Write) -> None:
     found = verify(metal_subject(scale(), GOOD, seed=0))
     assert (found.name, found.defects) == ("scale.metal scale", ())
-    assert _outcome(found, Question.ERROR) is Outcome.NOT_CHECKED
-    assert _outcome(found, Question.ORDERS) is Outcome.PASSED
+    assert _outcome(found, Question.ERROR) is ProofOutcome.NOT_CHECKED
+    assert _outcome(found, Question.ORDERS) is ProofOutcome.PASSED
     stored = {moved.buffer: moved.stored for moved in found.traffic}
     assert stored == {"in": 0, "out": 512, "rows": 0}
 
@@ -112,27 +112,27 @@ def test_a_kernel_without_expectation_is_judged_by_all_else(scale: Write) -> Non
 @pytest.mark.parametrize(
     ("factor", "bound", "outcome"),
     [
-        (2.5, GOOD.bound, Outcome.PASSED),
-        (2.4, GOOD.bound, Outcome.DEFECT),
-        (2.4, 0.05, Outcome.PASSED),
+        (2.5, GOOD.bound, ProofOutcome.PASSED),
+        (2.4, GOOD.bound, ProofOutcome.DEFECT),
+        (2.4, 0.05, ProofOutcome.PASSED),
     ],
 )
 def test_what_must_come_out_can_be_given(
-    scale: Write, tmp_path: Path, factor: float, bound: float, outcome: Outcome
+    scale: Write, tmp_path: Path, factor: float, bound: float, outcome: ProofOutcome
 ) -> None:
     values = np.arange(256, dtype=np.float16).reshape(4, 64) / 64
     rows = _saved(tmp_path, "rows", np.arange(4, dtype=np.int32))
     buffers = (_saved(tmp_path, "in", values), "out=float16[4,64]", rows)
     expected = (_saved(tmp_path, "out", values * factor),)
     launch = replace(GOOD, buffers=buffers, expected=expected, bound=bound)
-    found = verify(metal_subject(scale(), launch, seed=0), orders=(Order.ASCENDING,))
+    found = verify(metal_subject(scale(), launch, seed=0), orders=(ThreadOrder.ASCENDING,))
     assert _outcome(found, Question.ERROR) is outcome
 
 
 def test_an_output_that_is_read_first_is_nan_unless_it_is_given(scale: Write) -> None:
     file = scale("+ at.x] = in", "+ at.x] += in")
     found = verify(metal_subject(file, GOOD, seed=0))
-    assert _outcome(found, Question.WRITTEN) is Outcome.DEFECT
+    assert _outcome(found, Question.WRITTEN) is ProofOutcome.DEFECT
     given = replace(GOOD, buffers=(GOOD.buffers[0], "out=float16[4,64]=0", GOOD.buffers[2]))
     assert verify(metal_subject(file, given, seed=0)).defects == ()
 
@@ -169,7 +169,9 @@ def test_the_kernel_is_chosen_where_there_are_several(scale: Write) -> None:
     with pytest.raises(UsageError, match="2 kernels: scale, other") as told:
         metal_subject(file, GOOD, seed=0)
     assert "--function" in told.value.hint
-    launch = Launch("other", buffers=("a=int32[1]",), grid="1", threadgroup="1", constants=("0=1",))
+    launch = LaunchWords(
+        "other", buffers=("a=int32[1]",), grid="1", threadgroup="1", constants=("0=1",)
+    )
     assert metal_subject(file, launch, seed=0).name == "scale.metal other"
 
 
@@ -194,16 +196,18 @@ def test_files_and_structs_that_a_kernel_needs_are_found(tmp_path: Path) -> None
         "  out[i] = s.by + i;\n  out[s.first] = 0;\n}\n"
     )
     sizes = _saved(tmp_path, "s", np.array([(2, 0.5)], [("first", "i4"), ("by", "f4")]))
-    launch = Launch(
+    launch = LaunchWords(
         buffers=(sizes, "out=float32[3]"),
         grid="3",
         threadgroup="1",
         expected=(_saved(tmp_path, "out", np.array([0.5, 1.5, 0.0], np.float32)),),
         includes=(str(tmp_path / "shared"),),
     )
-    found = verify(metal_subject(tmp_path / "add.metal", launch, seed=0), orders=(Order.ASCENDING,))
-    assert _outcome(found, Question.ERROR) is Outcome.PASSED
-    assert _outcome(found, Question.ADDRESS_SPACES) is not Outcome.DEFECT
+    found = verify(
+        metal_subject(tmp_path / "add.metal", launch, seed=0), orders=(ThreadOrder.ASCENDING,)
+    )
+    assert _outcome(found, Question.ERROR) is ProofOutcome.PASSED
+    assert _outcome(found, Question.ADDRESS_SPACES) is not ProofOutcome.DEFECT
     beside = replace(launch, buffers=(launch.buffers[0], "out=float32[2]"), expected=())
     found = verify(metal_subject(tmp_path / "add.metal", beside, seed=0))
     (defect,) = found.defects

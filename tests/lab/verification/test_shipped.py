@@ -13,12 +13,12 @@ from tracekit.base.errors import ToolError
 from tracekit.base.files import shipped
 from tracekit.lab.msl.emulation import generated
 from tracekit.lab.msl.lint import Lint, find_clang, lint
-from tracekit.lab.msl.program import Order
+from tracekit.lab.msl.program import ThreadOrder
 from tracekit.lab.verification.check import check_subjects
 from tracekit.lab.verification.shipped import shipped_check, shipped_names
 from tracekit.lab.verification.verify import (
-    Outcome,
-    Subject,
+    ProofOutcome,
+    VerifiedCase,
     all_written,
     orders_agree,
     verify,
@@ -49,7 +49,7 @@ def _text(name: str) -> str:
 BARRIERS = [(name, number) for name in CASES for number in range(len(BARRIER.findall(_text(name))))]
 
 
-def _subject(name: str) -> Subject:
+def _subject(name: str) -> VerifiedCase:
     (subject,) = check_subjects(shipped_check(name), CASES[name], 0)
     return subject
 
@@ -105,13 +105,13 @@ def test_a_barrier_less_is_seen(change: Callable[[Change], None], name: str, num
 
     change(without)
     subject = _subject(name)
-    answers = {order.value: subject.launch(order, False).arrays for order in Order}
+    answers = {order.value: subject.launch(order, False).arrays for order in ThreadOrder}
     verdicts = (
         orders_agree(answers),
         all_written(answers, subject.expected),
         within_bound(answers, subject.expected, subject.bound),
     )
-    assert Outcome.DEFECT in {verdict.outcome for verdict in verdicts}
+    assert ProofOutcome.DEFECT in {verdict.outcome for verdict in verdicts}
 
 
 LENGTH = "context_lens[sequence]"
@@ -135,4 +135,4 @@ def test_an_index_off_by_one_is_seen(
     change: Callable[[Change], None], name: str, right: str, wrong: str
 ) -> None:
     change(lambda body: body.replace(right, wrong))
-    assert verify(_subject(name), (Order.ASCENDING,)).defects != ()
+    assert verify(_subject(name), (ThreadOrder.ASCENDING,)).defects != ()

@@ -10,13 +10,13 @@ import pytest
 from tracekit.base.errors import InputError, ToolError
 from tracekit.lab.msl.compiler import find_compiler
 from tracekit.lab.msl.lint import find_clang
-from tracekit.lab.msl.program import Order
+from tracekit.lab.msl.program import ThreadOrder
 from tracekit.lab.verification.check import check_subjects, load
 from tracekit.lab.verification.verify import (
-    Moved,
-    Outcome,
+    MovedBytes,
+    ProofOutcome,
+    ProofVerdict,
     Question,
-    Verdict,
     Verification,
     all_written,
     arrays,
@@ -31,7 +31,7 @@ from tracekit.lab.verification.verify import (
 
 Write = Callable[..., Path]
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
-PASSED, DEFECT, NOT_CHECKED = Outcome
+PASSED, DEFECT, NOT_CHECKED = ProofOutcome
 NAN, INF = np.nan, np.inf
 
 
@@ -65,7 +65,7 @@ NEAR = np.nextafter(1.0, 2.0)
 UNEQUAL = "1 of 2 elements differ between up and down, the first at [1]"
 WRITTEN = {"ascending": _of(1, 2)}
 OFF = WRITTEN | {"random": _of(1, 3)}
-MOVED = [Moved("k", "x", 10, 9, 9), Moved("j", "x", 20, 9, 9)]
+MOVED = [MovedBytes("k", "x", 10, 9, 9), MovedBytes("j", "x", 20, 9, 9)]
 
 
 def test_a_verdict_on_literal_answers() -> None:
@@ -116,28 +116,30 @@ def test_what_is_said_in_full_and_in_short(golden: Callable[..., None]) -> None:
         "sums",
         {"dtype": "float16", "head_dim": 64},
         ("k",),
-        (Verdict(Question.COMPILES, PASSED, "1 kernel"), Verdict(Question.ENDS, PASSED)),
-        (Moved("k", "x", 2048, 0, 1024), Moved("k", "out", 0, 4, 4)),
+        (ProofVerdict(Question.COMPILES, PASSED, "1 kernel"), ProofVerdict(Question.ENDS, PASSED)),
+        (MovedBytes("k", "x", 2048, 0, 1024), MovedBytes("k", "out", 0, 4, 4)),
     )
     stopped, defect = "it was stopped", ("out of x", ("7 | x[i]", "  | ^"))
     bad = (
-        Verdict(Question.COMPILES, PASSED, ""),
-        Verdict(Question.ADDRESS_SPACES, NOT_CHECKED, stopped),
-        Verdict(Question.BOUNDS, DEFECT, *defect),
-        Verdict(Question.ERROR, NOT_CHECKED, stopped),
-        Verdict(Question.TRAFFIC, NOT_CHECKED, "there is no model"),
+        ProofVerdict(Question.COMPILES, PASSED, ""),
+        ProofVerdict(Question.ADDRESS_SPACES, NOT_CHECKED, stopped),
+        ProofVerdict(Question.BOUNDS, DEFECT, *defect),
+        ProofVerdict(Question.ERROR, NOT_CHECKED, stopped),
+        ProofVerdict(Question.TRAFFIC, NOT_CHECKED, "there is no model"),
     )
     found = (good, Verification("sums", {}, (), bad))
     lines = [line for said in found for line in (*in_full(said), *in_short(said))]
     golden("words.txt", "\n".join(lines) + "\n")
 
 
-def _judged(file: Path, orders: tuple[Order, ...] = tuple(Order), **how: bool) -> Verification:
+def _judged(
+    file: Path, orders: tuple[ThreadOrder, ...] = tuple(ThreadOrder), **how: bool
+) -> Verification:
     (subject,) = check_subjects(load(file), {"dtype": "float32"}, 0, **how)
     return verify(subject, orders)
 
 
-def _outcomes(found: Verification) -> dict[Question, Outcome]:
+def _outcomes(found: Verification) -> dict[Question, ProofOutcome]:
     assert [verdict.question for verdict in found.verdicts] == list(Question)
     return {verdict.question: verdict.outcome for verdict in found.verdicts}
 
@@ -154,8 +156,11 @@ def test_a_good_kernel_passes_every_question(row_sums: Write) -> None:
     kernel = "custom_kernel_row_sum__float_100_float_float"
     assert found.kernels == (kernel,)
     assert _detail(found, Question.SYNCHRONISATION).startswith("4 barriers and 8 simd operations")
-    assert found.traffic == (Moved(kernel, "x", 1600, 0, 1600), Moved(kernel, "out", 0, 16, 16))
-    alone = _judged(row_sums(), (Order.RANDOM,))
+    assert found.traffic == (
+        MovedBytes(kernel, "x", 1600, 0, 1600),
+        MovedBytes(kernel, "out", 0, 16, 16),
+    )
+    alone = _judged(row_sums(), (ThreadOrder.RANDOM,))
     assert _outcomes(alone)[Question.ORDERS] is NOT_CHECKED
 
 
@@ -201,7 +206,7 @@ def test_an_address_space_mixed_up_is_a_defect_although_it_runs(row_sums: Write)
     except ToolError as error:
         pytest.skip(error.message)
     mixed = "    device float* z = partial; if (lane == 0) {"
-    (defect,) = _judged(row_sums("    if (lane == 0) {", mixed), (Order.RANDOM,)).defects
+    (defect,) = _judged(row_sums("    if (lane == 0) {", mixed), (ThreadOrder.RANDOM,)).defects
     assert defect.question is Question.ADDRESS_SPACES
     assert defect.detail.startswith("row_sum.metal:22:19: cannot initialize a variable of type ")
     assert defect.excerpt[-1].endswith("^")
@@ -244,7 +249,9 @@ def test_a_mistaken_check_is_one_sentence(row_sums: Write, old: str, new: str, s
 
 def test_lanes_may_leave_an_operation_out_where_metal_lets_them(row_sums: Write) -> None:
     file = row_sums("sum = simd_sum(sum);", "if (lane < 40) sum = simd_sum(sum);")
-    strict, lenient = (_judged(file, (Order.RANDOM,), lenient=value) for value in (False, True))
+    strict, lenient = (
+        _judged(file, (ThreadOrder.RANDOM,), lenient=value) for value in (False, True)
+    )
     assert [defect.question for defect in strict.defects] == [Question.SYNCHRONISATION]
     assert _outcomes(lenient)[Question.SYNCHRONISATION] is PASSED
 

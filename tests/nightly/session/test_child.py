@@ -20,9 +20,9 @@ from tracekit.nightly.session.program import Bounds, BudgetSpentError, Program, 
 from tracekit.record.supervisor import Supervisor
 from tracekit.workload.interleaved.protocol import (
     PROTOCOL,
-    Answer,
     Calibrate,
     Calibrated,
+    ChildAnswer,
     ChildRequest,
     Failed,
     Finished,
@@ -58,16 +58,18 @@ def pretend(tmp_path: Path) -> Iterator[Pretend]:
         child.clean_up()
 
 
-def saying(*answers: Answer, then: str = "sys.stdin.read()") -> str:
+def saying(*answers: ChildAnswer, then: str = "sys.stdin.read()") -> str:
     said = b"".join(line_of(each) for each in answers)
     return f"import os, sys; os.write(1, {said!r}); {then}"
 
 
 def test_answers_come_in_order_and_whole(pretend: Pretend) -> None:
     ready, many = Ready("cpu", last=5, warnings=("late",)), StepTimes((123,) * 25_000, length=9)
-    greeting = line_of(Answer(hello=Hello(PROTOCOL, "0.1.0")))
-    rest = line_of(Answer(ready=ready)) + line_of(Answer(steps=many))
-    rest += line_of(Answer(calibration=Calibrated(77, 5))) + line_of(Answer(finished=Finished()))
+    greeting = line_of(ChildAnswer(hello=Hello(PROTOCOL, "0.1.0")))
+    rest = line_of(ChildAnswer(ready=ready)) + line_of(ChildAnswer(steps=many))
+    rest += line_of(ChildAnswer(calibration=Calibrated(77, 5))) + line_of(
+        ChildAnswer(finished=Finished())
+    )
     # The first answer comes in pieces, all others at once.
     script = f"import os, sys, time; os.write(1, {greeting[:9]!r}); time.sleep(0.1)\n"
     script += f"sys.stdout.buffer.write({greeting[9:] + rest!r})"
@@ -103,7 +105,7 @@ def test_who_does_not_answer_in_time_is_quoted(pretend: Pretend) -> None:
 
 def test_a_failure_is_what_it_was_there(pretend: Pretend) -> None:
     for code, kind in ((2, UsageError), (3, ToolError), (4, ToolError)):
-        child = pretend(saying(Answer(failed=Failed("it broke.", "fix it", code))))
+        child = pretend(saying(ChildAnswer(failed=Failed("it broke.", "fix it", code))))
         with pytest.raises(kind) as caught:
             child.prepare(Prepare("naps"))
         assert caught.value.message == "The candidate: it broke.", code
@@ -113,9 +115,9 @@ def test_a_failure_is_what_it_was_there(pretend: Pretend) -> None:
 @pytest.mark.processes
 def test_what_is_no_greeting_is_an_error(pretend: Pretend) -> None:
     for script, reason in (
-        (saying(Answer(hello=Hello(99, "9.0"))),
+        (saying(ChildAnswer(hello=Hello(99, "9.0"))),
          "has tracekit 9.0, which takes turns by protocol 99; this one does by protocol 2"),
-        (saying(Answer(finished=Finished())), "something else than it was asked"),
+        (saying(ChildAnswer(finished=Finished())), "something else than it was asked"),
         (saying(then="os.write(1, b'hello\\n')"), "said what is no answer"),
         (saying(then="os.close(1); sys.stdin.read(); os._exit(0)"),
          "ended in the middle of its work, with no exit code"),

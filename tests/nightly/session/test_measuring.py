@@ -26,7 +26,7 @@ from tracekit.machine.state import JUDGED, State
 from tracekit.machine.watch import Watch
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.plan.plan import Reference
-from tracekit.nightly.session.child import Prepared
+from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.measuring import (
     MORE_IS_WORSE,
     arguments_of,
@@ -156,7 +156,7 @@ def test_what_the_plan_says_decides_the_grid_the_order_and_the_command_line(read
         ("full", "naps", "naps", "full"),
     ):
         sides = (replace(candidate, workload=own), replace(reference, workload=other))
-        asked = Prepared(replace(capture, parity=parity), Path(), *sides, prepared.bounds)
+        asked = PreparedCapture(replace(capture, parity=parity), Path(), *sides, prepared.bounds)
         assert grid_of(asked) == grid, (own, grid)
     for together, known, orders in (
         (True, reference, ["abba", "baab"]),
@@ -283,7 +283,7 @@ def test_sides_take_turns_to_be_traced_and_what_fails_or_lacks_its_target_does_n
             list(trace(alone, session=5))
 
 
-def ending(prepared: Prepared, deadline: float) -> Prepared:
+def ending(prepared: PreparedCapture, deadline: float) -> PreparedCapture:
     return replace(prepared, bounds=replace(prepared.bounds, deadline=deadline))
 
 

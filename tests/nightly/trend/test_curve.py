@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import short_nights as made
-from tracekit.nightly.history.changes import Changes, Ramp, Step
+from tracekit.nightly.history.changes import Changes, LevelStep, Ramp
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend import curve as curves
 from tracekit.nightly.trend import picture as pictures
-from tracekit.nightly.trend.course import Course, Happening, State, happenings
+from tracekit.nightly.trend.course import Course, CourseState, Happening, happenings
 from tracekit.nightly.trend.curve import RECENT, Curve
 from tracekit.nightly.trend.picture import Mark, NightAxis, Picture, svg
 from tracekit.report.chart import Axis, Plane, linear
@@ -30,7 +30,7 @@ MEDIAN = "Median of the pairs"
 PLANE = Plane(100, 50, Axis("", 0, 10, (), str), Axis("", 0, 5, (), str))
 
 
-def drawn(course: Course, series: Series, *steps: Step) -> tuple[Picture, ET.Element]:
+def drawn(course: Course, series: Series, *steps: LevelStep) -> tuple[Picture, ET.Element]:
     x = NightAxis(tuple(fared.at for fared in course.fared))
     curve = Curve(
         series, Changes(steps), course, x, happenings(course), lambda fared: fared.at[8:10]
@@ -83,7 +83,7 @@ WORSE = made.point(
     commit="a" * 40, least=0.9 * MS, most=1.1 * MS,
 )  # fmt: skip
 MOVING = {"change": 0.01, "low": 0.009, "high": 0.011}
-PICTURES: dict[str, tuple[list[Night], list[Point], list[Step]]] = {
+PICTURES: dict[str, tuple[list[Night], list[Point], list[LevelStep]]] = {
     "What is expected changes, and is not known of one night": (
         nights(0.0, 0.0, 0.05, 0.05, None, 0.05),
         [made.point(day, MS, reference=MS, change=0.0) for day in range(1, 7)], [],
@@ -96,7 +96,7 @@ PICTURES: dict[str, tuple[list[Night], list[Point], list[Step]]] = {
     "No night has a value": (nights(None), [made.point(1, None, reference=1.0)], []),
     "A step divides the levels": (
         nights(*[None] * 4), [made.point(day, MS * (1 + day // 3 / 10)) for day in range(1, 5)],
-        [Step(2, MS, 1.1 * MS, 0.1)],
+        [LevelStep(2, MS, 1.1 * MS, 0.1)],
     ),
     "A mark says what its night found": (nights(None, None), [WORSE, made.point(2, MS)], []),
     "The reference moves along": (
@@ -145,7 +145,9 @@ def test_any_values_have_an_axis_that_holds_them_and_noise_is_not_drawn_large() 
     ):
         points = (made.point(day, value) for day, value in enumerate(values, 1))
         series = made.series(*points, unit=unit, better="neither")
-        picture, _ = drawn(made.course(nights(None, None), series), series, Step(1, 1.0, 1.1, 0.1))
+        picture, _ = drawn(
+            made.course(nights(None, None), series), series, LevelStep(1, 1.0, 1.1, 0.1)
+        )
         assert picture.summary.endswith("Changed in night 2 (2 Nov 2026), +10.0 %."), values
         y = picture.panels[0].y
         assert least <= y.low <= values[0]
@@ -193,7 +195,7 @@ def test_labels_lie_on_the_axis_in_order_and_have_room(nights: int, width: int) 
 def test_no_label_is_cut() -> None:
     points = [made.point(day, 123_456.0 + day) for day in range(1, 9)]
     series = made.series(*points, unit="tokens/s", better="neither", gated=False)
-    step = Step(1, 1.0, 1.1, 0.1)
+    step = LevelStep(1, 1.0, 1.1, 0.1)
     _, root = drawn(made.course(nights(*[None] * 8), series), series, step)
     width = float(root.get("viewBox", "").split()[2])
     for group in [root, *root.iter("g")]:
@@ -210,7 +212,9 @@ _DAYS = NightAxis(tuple(f"1970-01-{day:02}T00:00:00+00:00" for day in range(1, 1
 
 
 def test_tags_do_not_cover_one_another_and_their_words_are_redacted(golden: Golden) -> None:
-    marks = pictures.nights([Mark(1 + n, 5, state, "a night") for n, state in enumerate(State)])
+    marks = pictures.nights(
+        [Mark(1 + n, 5, state, "a night") for n, state in enumerate(CourseState)]
+    )
     panel = curves.Panel("Values", 150, linear("", 0, 10, "{:g}".format), (marks,))
     hostile = "</title><script>alert(1)</script>"
     tags = [Happening(letter, "1970-01-06T00:00:00+00:00", False, hostile) for letter in "ABC"]
@@ -276,6 +280,6 @@ def test_a_drift_is_a_bracket_over_its_nights_and_a_line_that_slopes() -> None:
 
 
 def test_every_ending_has_a_shape_of_its_own() -> None:
-    shapes = pictures.nights([Mark(5, 2, state, "words") for state in (*State, None)])(PLANE)
+    shapes = pictures.nights([Mark(5, 2, state, "words") for state in (*CourseState, None)])(PLANE)
     known = {(shape.tag, shape.get("d"), shape.get("r")) for shape in shapes}
-    assert len(known) == len(State) + 1
+    assert len(known) == len(CourseState) + 1

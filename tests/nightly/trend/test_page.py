@@ -12,7 +12,7 @@ from lxml import html
 import made_nights
 import short_nights as made
 from tracekit.base.redaction import Redaction
-from tracekit.nightly.history.changes import Changes, Ramp, Step
+from tracekit.nightly.history.changes import Changes, LevelStep, Ramp
 from tracekit.nightly.history.night import Accepted, Described, Entry, Night, Outcome, TracedFinding
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
@@ -249,8 +249,8 @@ def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed() -> N
     nights = [made.night(at, made.entry(), environment={"mlx": str(1 + at // 3)}) for at in days]
     series = made.series(*(made.point(day, 1e6) for day in days))
     steps = (
-        Step(1, 1e6, 2e6, 1.0, earliest=1, latest=1),
-        Step(2, 0.0, -0.05, -0.05, earliest=1, latest=3, of="change"),
+        LevelStep(1, 1e6, 2e6, 1.0, earliest=1, latest=1),
+        LevelStep(2, 0.0, -0.05, -0.05, earliest=1, latest=3, of="change"),
     )
     course = made.course(nights, series)
     assert [

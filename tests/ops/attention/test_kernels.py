@@ -13,8 +13,8 @@ import pytest
 from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error, run, traced
 from small_kernels import EMULATED
 from tracekit.lab.msl.emulation import emulation
-from tracekit.lab.msl.program import Order
-from tracekit.ops.attention.metal import BLOCK_SIZES, HD_TILES, Kernel, Plan, plan, prewarm
+from tracekit.lab.msl.program import ThreadOrder
+from tracekit.ops.attention.metal import BLOCK_SIZES, HD_TILES, DecodePlan, Kernel, plan, prewarm
 from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.problem import HEAD_DIMS, draw_problem
 from tracekit.ops.kernels import DTYPES, specializations
@@ -55,10 +55,10 @@ def _row_bytes(case: Case) -> int:
     return sum(case.lens) * KV_HEADS * case.head_dim * case.dtype.size
 
 
-def assert_right(case: Case, how: Plan) -> None:
+def assert_right(case: Case, how: DecodePlan) -> None:
     """Run a call in every order of threads: it agrees, and loads what is modelled."""
     programs = compiled(traced(case, how))
-    for order in Order:
+    for order in ThreadOrder:
         out, statistics = run(case, how, programs, order)
         assert relative_error(case, out) <= BOUNDS[case.dtype]
         for name in ("k_pages", "v_pages"):
@@ -96,7 +96,7 @@ def test_every_number_of_heads_with_many_tiles_of_a_simdgroup(heads: tuple[int, 
     case = Case(mx.float16, 128, 32, group, (96, 77, 40), 3)
     how = plan(drawn(case), threadgroup=32, ahead=ahead)
     assert how.heads == group
-    out, statistics = run(case, how, compiled(traced(case, how)), Order.RANDOM)
+    out, statistics = run(case, how, compiled(traced(case, how)), ThreadOrder.RANDOM)
     assert relative_error(case, out) <= BOUNDS[case.dtype]
     assert statistics.traffic["v_pages"].loaded == _row_bytes(case)
 
@@ -107,7 +107,7 @@ def test_barriers_of_a_token(kernel: Kernel, barriers: int) -> None:
     for length in (32, 48):
         case = Case(mx.float16, 80, 16, 3, (length,), 3)
         how = plan(drawn(case), kernel=kernel)
-        _, statistics = run(case, how, compiled(traced(case, how)), Order.ASCENDING)
+        _, statistics = run(case, how, compiled(traced(case, how)), ThreadOrder.ASCENDING)
         passed.append(statistics.barriers)
     groups = KV_HEADS if kernel == "grouped" else 3 * KV_HEADS
     assert passed[1] - passed[0] == 16 * barriers * groups
@@ -120,7 +120,7 @@ def test_scores_that_rise_by_much_are_rescaled() -> None:
     for token in range(48):
         page = int(problem.block_tables[0, token // 16].item())
         keys[page, token % 16] = q[0, :2] * token
-    out, _ = run(case, how, compiled(traced(case, how)), Order.RANDOM, {"k_pages": keys})
+    out, _ = run(case, how, compiled(traced(case, how)), ThreadOrder.RANDOM, {"k_pages": keys})
     last = np.array(problem.v_pages)[int(problem.block_tables[0, 2].item()), 15]
     assert np.abs(out[0] - last).max() < 0.05
 

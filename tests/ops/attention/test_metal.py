@@ -9,25 +9,25 @@ from problems import small_problem
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.ops.attention.metal import (
+    DecodePlan,
     Kernel,
-    Plan,
     heads_at_once,
     paged_decode,
     partitions_for,
     plan,
 )
-from tracekit.ops.attention.problem import Problem
+from tracekit.ops.attention.problem import DecodeProblem
 from tracekit.ops.kernels import specializations
 
 
-def _problem(batch: int, head_dim: int = 64, dtype: mx.Dtype = mx.float16) -> Problem:
+def _problem(batch: int, head_dim: int = 64, dtype: mx.Dtype = mx.float16) -> DecodeProblem:
     sizes = {"q_heads": 4, "kv_heads": 2, "head_dim": head_dim, "block_size": 16}
     return small_problem([5] * batch, dtype=dtype, **sizes)
 
 
-def _traced(problem: Problem, how: Plan | None = None) -> tuple[Generated, ...]:
+def _traced(problem: DecodeProblem, how: DecodePlan | None = None) -> tuple[Generated, ...]:
     def launch(*arrays: mx.array) -> mx.array:
-        return paged_decode(Problem(*arrays), scale=0.125, how=how)
+        return paged_decode(DecodeProblem(*arrays), scale=0.125, how=how)
 
     pages = (problem.k_pages, problem.v_pages)
     return generated(launch, problem.q, *pages, problem.block_tables, problem.context_lens)
@@ -86,16 +86,21 @@ def test_without_metal_a_kernel_is_refused_and_not_recorded() -> None:
     assert specializations() == before
 
 
-def _sized(batch: int = 1, q_heads: int = 16, head_dim: int = 128, tokens: int = 1024) -> Problem:
+def _sized(
+    batch: int = 1, q_heads: int = 16, head_dim: int = 128, tokens: int = 1024
+) -> DecodeProblem:
     """Return arrays of zeros, which take no memory before they are evaluated."""
     pages = mx.zeros((batch * tokens // 32, 32, 8, head_dim), mx.float16)
     tables = (mx.zeros((batch, tokens // 32), mx.int32), mx.zeros((max(8, batch),), mx.int32))
-    return Problem(mx.zeros((batch, q_heads, head_dim), mx.float16), pages, pages, *tables)
+    return DecodeProblem(mx.zeros((batch, q_heads, head_dim), mx.float16), pages, pages, *tables)
 
 
 def test_a_single_sequence_is_split_in_parts_that_keep_256_tokens() -> None:
     whole = plan(_sized(batch=32))
-    assert (whole, whole.dispatches) == (Plan("grouped", 256, 1, hd_tile=8, heads=2, tokens=4), 1)
+    assert (whole, whole.dispatches) == (
+        DecodePlan("grouped", 256, 1, hd_tile=8, heads=2, tokens=4),
+        1,
+    )
     split = plan(_sized(tokens=1024))
     assert (split.partitions, split.dispatches) == (4, 2)
     assert plan(_sized(tokens=1024), longest=300).partitions == 1

@@ -13,19 +13,19 @@ from problems import small_problem
 from tracekit.base.errors import UsageError
 from tracekit.ops.attention.dense import DenseShape, dense_traffic, gathered_traffic
 from tracekit.ops.attention.paged import append, append_run, paged_attention, traffic
-from tracekit.ops.attention.problem import Problem, dense_reference, largest_error
-from tracekit.ops.kernels import Traffic
+from tracekit.ops.attention.problem import DecodeProblem, dense_reference, largest_error
+from tracekit.ops.kernels import CallTraffic
 
 TOLERANCE = {mx.float32: 2e-6, mx.float16: 2e-3, mx.bfloat16: 2e-2}
 
 
-def attend(problem: Problem, *, longest: int | None = None) -> mx.array:
+def attend(problem: DecodeProblem, *, longest: int | None = None) -> mx.array:
     pages, tables = (problem.k_pages, problem.v_pages), problem.block_tables
     how = {"scale": problem.head_dim**-0.5, "longest": longest}
     return paged_attention(problem.q, *pages, tables, problem.context_lens, **how)
 
 
-def error(problem: Problem, out: mx.array) -> float:
+def error(problem: DecodeProblem, out: mx.array) -> float:
     return largest_error(problem, out, sequences=range(problem.batch))
 
 
@@ -68,7 +68,7 @@ def test_what_lies_behind_the_end_does_not_count() -> None:
             values[page, token % 4] = np.inf
     tables[0, 2], tables[1, 1:] = 1_000_000, -7
     arrays = (mx.array(array) for array in (keys, values, tables))
-    poisoned = Problem(problem.q, *arrays, problem.context_lens)
+    poisoned = DecodeProblem(problem.q, *arrays, problem.context_lens)
     assert mx.array_equal(attend(poisoned), attend(problem)).item()
 
 
@@ -147,7 +147,7 @@ def test_the_guides_bench_line() -> None:
     model = traffic([1024] * 16, q_heads=16, kv_heads=8, head_dim=128, block_size=32, itemsize=2)
     query = 65_536
     read = 67_108_864 + query + 16 * (32 * 4 + 4)  # keys and values, queries, tables and lengths
-    assert model == Traffic(read, unique=read, written=query, flops=134_217_728)
+    assert model == CallTraffic(read, unique=read, written=query, flops=134_217_728)
     assert model.intensity == pytest.approx(2.0, rel=0.01)
 
 
@@ -173,11 +173,11 @@ OUT = 2 * 4 * 8 * 2
 
 def test_padding_is_read_but_not_needed_and_whole_pages_are_gathered() -> None:
     dense = dense_traffic(RAGGED)
-    assert dense == Traffic(2 * 5 * ROW + OUT, 8 * ROW + OUT, written=OUT, flops=4 * 4 * 8 * 8)
+    assert dense == CallTraffic(2 * 5 * ROW + OUT, 8 * ROW + OUT, written=OUT, flops=4 * 4 * 8 * 8)
     again = replace(dense, read=dense.read + 2 * 2 * 5 * ROW + 7, unique=dense.unique + 7)
     assert dense_traffic(RAGGED, rereads=3, mask=7) == again
     copied = 2 * 2 * 4 * ROW  # 5 tokens are 2 pages of 4; both sequences get as many
-    assert gathered_traffic(RAGGED, block_size=4) == Traffic(
+    assert gathered_traffic(RAGGED, block_size=4) == CallTraffic(
         dense.read + copied + 4 * 4, dense.unique + copied + 4 * 4, OUT + copied, dense.flops
     )
 

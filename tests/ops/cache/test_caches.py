@@ -10,10 +10,10 @@ import pytest
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.ops.attention.dense import sdpa
 from tracekit.ops.cache.caches import (
-    Blocks,
+    BlockPool,
+    DrawnTokens,
     GrowingCache,
     PagedCache,
-    Rows,
     Sizes,
     SlidingCache,
     draw_rows,
@@ -135,7 +135,7 @@ def test_what_is_expected_is_the_definition() -> None:
     numbers = np.zeros((61, 1, 1, 1), np.float32)
     queries, keys, values = numbers.copy(), numbers.copy(), numbers.copy()
     queries[2], keys[1], keys[2], values[1], values[2] = 2.0, 1.0, 3.0, 10.0, 20.0
-    rows = Rows(mx.array(queries), mx.array(keys), mx.array(values))
+    rows = DrawnTokens(mx.array(queries), mx.array(keys), mx.array(values))
     out = expected(rows, 0, length=3, kept=2, scale=0.5)
     weights = np.exp([1.0, 3.0])
     assert out[0, 0] == pytest.approx((10 * weights[0] + 20 * weights[1]) / weights.sum())
@@ -143,7 +143,7 @@ def test_what_is_expected_is_the_definition() -> None:
 
 
 def test_no_block_is_held_twice_and_what_was_freed_last_is_given_out_first() -> None:
-    rng, pool, held = random.Random(7), Blocks(64), [[]]
+    rng, pool, held = random.Random(7), BlockPool(64), [[]]
     first = pool.allocate(3)
     pool.free(first)
     assert pool.allocate(3) == first

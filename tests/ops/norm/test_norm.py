@@ -9,8 +9,8 @@ import pytest
 from small_kernels import emulated
 from tracekit.base.errors import UsageError
 from tracekit.lab.msl.emulation import emulation, generated
-from tracekit.lab.msl.program import Order
-from tracekit.ops.kernels import LEAST_BUFFER, Traffic, specializations
+from tracekit.lab.msl.program import ThreadOrder
+from tracekit.ops.kernels import LEAST_BUFFER, CallTraffic, specializations
 from tracekit.ops.norm import (
     NormProblem,
     Tile,
@@ -48,7 +48,7 @@ def test_the_name_is_the_one_that_mlx_gives(sizes: tuple[int, int, int]) -> None
 def test_tiles_beside_each_other_read_x_again_and_those_below_the_weight() -> None:
     # 2 rows of 10, a gain of 10, 3 rows of weights, 4 bytes each
     alone = kernel_traffic(draw_norm_problem(2, 10, 3, dtype=mx.float32))
-    assert alone == Traffic(4 * (20 + 10 + 30), 4 * 60, 4 * 6, 2 * 60 + 4 * 20)
+    assert alone == CallTraffic(4 * (20 + 10 + 30), 4 * 60, 4 * 6, 2 * 60 + 4 * 20)
     # 2 tiles down, 3 across, 2 bytes each
     moved = kernel_traffic(draw_norm_problem(9, 10, 33, dtype=mx.float16))
     assert moved.read == 2 * (3 * 90 + 6 * 10 + 2 * 330)
@@ -130,7 +130,7 @@ def test_the_kernel_agrees_in_every_order_and_moves_the_bytes_of_the_model(
 ) -> None:
     problem = draw_norm_problem(*sizes, dtype=dtype, seed=3)
     outs: list[mx.array] = []
-    for order in Order:
+    for order in ThreadOrder:
         with emulation(order=order, seed=1, checked=True) as log:
             outs.append(fused_kernel(problem))
     assert (outs[0].shape, outs[0].dtype) == ((sizes[0], sizes[2]), dtype)

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.cache.caches import Blocks
+from tracekit.ops.cache.caches import BlockPool
 from tracekit.ops.serving.engine import (
     LONGEST_IDLE,
     Chunk,
-    Clock,
     Engine,
     RunningSequence,
     Scheduler,
+    WorkloadClock,
 )
-from tracekit.ops.serving.load import Job
+from tracekit.ops.serving.load import ScheduledRequest
 from tracekit.workload.workload import IDLE, Gauge, Request, Span, StepReport
 
 MS = 1_000_000
@@ -27,7 +27,7 @@ MS = 1_000_000
 def scheduler_of(
     *, slots: int = 2, blocks: int = 8, block_size: int = 4, chunk: int = 4
 ) -> Scheduler:
-    pool = Blocks(blocks)
+    pool = BlockPool(blocks)
     return Scheduler(slots=slots, blocks=pool, block_size=block_size, prefill_chunk=chunk)
 
 
@@ -80,8 +80,10 @@ class Rig:
     ) -> None:
         self.device = Device(prefill)
         self.scheduler = scheduler_of(**{"slots": 4, "blocks": 32, "chunk": 8, **sizes})
-        coming = [Job(i, round(at * MS), *tokens) for i, (at, *tokens) in enumerate(jobs)]
-        clock, nobody = Clock(lambda: self.device.time, self.device.pause), iter(())
+        coming = [
+            ScheduledRequest(i, round(at * MS), *tokens) for i, (at, *tokens) in enumerate(jobs)
+        ]
+        clock, nobody = WorkloadClock(lambda: self.device.time, self.device.pause), iter(())
         given = (coming, self.scheduler, self.device, clock, limits)
         self.engine = Engine(*given, rehearsal=nobody)
         self.told: list[StepReport] = []
@@ -209,7 +211,7 @@ def test_whatever_comes_is_accounted_for(
 
 
 def asked(number: int, prompt: int, output: int) -> RunningSequence:
-    return RunningSequence(Job(number, 0, prompt, output), scheduled=0)
+    return RunningSequence(ScheduledRequest(number, 0, prompt, output), scheduled=0)
 
 
 def numbers(sequences: list[RunningSequence]) -> list[int]:
@@ -226,7 +228,7 @@ def test_who_waits_for_blocks_holds_up_those_behind() -> None:
 
 
 def test_what_the_whole_pool_cannot_hold_is_refused_with_a_reason() -> None:
-    refused = [scheduler_of().refusal(Job(0, 0, tokens - 2, 2)) for tokens in (32, 33)]
+    refused = [scheduler_of().refusal(ScheduledRequest(0, 0, tokens - 2, 2)) for tokens in (32, 33)]
     assert refused == ["", "31 + 2 tokens need 9 blocks of 4; the pool has 8"]
 
 

@@ -15,8 +15,8 @@ from tracekit.base.errors import UsageError
 from tracekit.ops.serving.load import (
     SIGMA,
     Lengths,
-    Load,
     Rate,
+    ServerLoad,
     Spike,
     draw_arrivals,
     draw_schedule,
@@ -24,7 +24,7 @@ from tracekit.ops.serving.load import (
 
 PROMPTS = Lengths("prompt", "lognormal", 64, 16, 256)
 OUTPUTS = Lengths("output", "uniform", 32, 8, 40)
-LOAD = Load(Rate(20.0), PROMPTS, OUTPUTS, duration=5.0, seed=11)
+LOAD = ServerLoad(Rate(20.0), PROMPTS, OUTPUTS, duration=5.0, seed=11)
 
 
 def rng() -> np.random.Generator:
@@ -84,7 +84,7 @@ SECOND = 1_000_000_000
 
 
 def drawn(rate: Rate, **options: Any) -> list[int]:
-    load = Load(rate, PROMPTS, OUTPUTS, **options)
+    load = ServerLoad(rate, PROMPTS, OUTPUTS, **options)
     return draw_arrivals(load).tolist()
 
 

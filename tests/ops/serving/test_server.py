@@ -12,11 +12,11 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.tolerances import BOUNDS
 from tracekit.ops.attention.paged import append
 from tracekit.ops.serving.engine import Chunk, RunningSequence
-from tracekit.ops.serving.load import Job, Lengths, Load, Rate, Spike
+from tracekit.ops.serving.load import Lengths, Rate, ScheduledRequest, ServerLoad, Spike
 from tracekit.ops.serving.server import (
-    Limits,
-    Model,
-    Shape,
+    LatencyLimits,
+    ModelShape,
+    PagedModel,
     offered_load,
     rehearse,
     serving_step,
@@ -24,7 +24,7 @@ from tracekit.ops.serving.server import (
 )
 from tracekit.workload.workload import Measured, Step, StepReport
 
-LOAD = Load(
+LOAD = ServerLoad(
     rate=Rate(400.0, spikes=(Spike(0.01, 0.02, 900.0),)),
     prompts=Lengths("prompt", "uniform", 8, 1, 20),
     outputs=Lengths("output", "lognormal", 4, 1, 12),
@@ -32,8 +32,8 @@ LOAD = Load(
     seed=3,
 )
 SIZES: dict[str, Any] = {"layers": 1, "block_size": 4, "slots": 3, "chunk": 8, "dtype": mx.float32}
-SHAPE = Shape(q_heads=2, kv_heads=1, head_dim=16, blocks=20, longest=LOAD.longest, **SIZES)
-MODEL = Shape(q_heads=4, kv_heads=2, head_dim=32, blocks=12, longest=40, **SIZES)
+SHAPE = ModelShape(q_heads=2, kv_heads=1, head_dim=16, blocks=20, longest=LOAD.longest, **SIZES)
+MODEL = ModelShape(q_heads=4, kv_heads=2, head_dim=32, blocks=12, longest=40, **SIZES)
 
 
 def served(step: Step) -> list[StepReport]:
@@ -47,7 +47,7 @@ def served(step: Step) -> list[StepReport]:
 
 
 def test_a_rehearsal_serves_nobody() -> None:
-    step = serving_step(LOAD, SHAPE, Limits())
+    step = serving_step(LOAD, SHAPE, LatencyLimits())
     for _ in range(7):
         step.wait(step.submit())
         assert step.tell() == StepReport(tokens=0)
@@ -56,19 +56,20 @@ def test_a_rehearsal_serves_nobody() -> None:
 
 
 def test_limits_that_are_not_set_are_not_told() -> None:
-    def told(limits: Limits) -> dict[str, float]:
+    def told(limits: LatencyLimits) -> dict[str, float]:
         gauges = served(serving_step(LOAD, SHAPE, limits))[0].gauges
         return {gauge.name: gauge.value for gauge in gauges if gauge.name.startswith("limit")}
 
     bare = {"limit_active_sequences": 3.0, "limit_blocks": 20.0, "limit_tick": 200e6}
-    assert told(Limits()) == bare
+    assert told(LatencyLimits()) == bare
     full = {"limit_ttft": 150e6, "limit_tpot": 20.5e6, "limit_tick": 75e6}
-    assert told(Limits(ttft=150.0, tpot=20.5, tick=75.0)) == bare | full
+    assert told(LatencyLimits(ttft=150.0, tpot=20.5, tick=75.0)) == bare | full
 
 
 def test_what_is_offered_is_said_before_the_run() -> None:
     fast, slow = (
-        serving_step(replace(LOAD, rate=Rate(rate)), SHAPE, Limits()).results for rate in (80, 20)
+        serving_step(replace(LOAD, rate=Rate(rate)), SHAPE, LatencyLimits()).results
+        for rate in (80, 20)
     )
     assert fast["scheduled_requests"] == slow["scheduled_requests"] == Measured(12, "count")
     assert fast["schedule_length"] == Measured(150e6, "ns")
@@ -83,7 +84,7 @@ def test_what_is_offered_is_said_before_the_run() -> None:
 @pytest.mark.parametrize(("dtype", "layers"), [("float32", 1), ("float16", 3), ("bfloat16", 2)])
 def test_what_is_served_agrees_with_the_reference(dtype: str, layers: int) -> None:
     shape = replace(MODEL, dtype=getattr(mx, dtype), layers=layers)
-    assert 0 < verify(Model(shape, seed=1)) < BOUNDS[dtype]
+    assert 0 < verify(PagedModel(shape, seed=1)) < BOUNDS[dtype]
 
 
 @pytest.mark.parametrize(
@@ -94,10 +95,10 @@ def test_what_is_served_agrees_with_the_reference(dtype: str, layers: int) -> No
     ],
 )  # fmt: skip
 def test_any_cut_of_prompts_and_pages_gives_the_same(changed: dict[str, int]) -> None:
-    assert verify(Model(replace(MODEL, **changed), seed=1)) < 1e-5
+    assert verify(PagedModel(replace(MODEL, **changed), seed=1)) < 1e-5
 
 
-class OneOff(Model):
+class OneOff(PagedModel):
     """Writes the newest token a row too late."""
 
     def write_tokens(self, decoding: list[RunningSequence]) -> None:
@@ -111,10 +112,12 @@ def test_a_key_in_the_wrong_row_is_found() -> None:
         verify(OneOff(MODEL, seed=1))
 
 
-def attended(model: Model, content: int, blocks: list[int], slot: int) -> np.ndarray:
+def attended(model: PagedModel, content: int, blocks: list[int], slot: int) -> np.ndarray:
     """Prefill five tokens and decode one, with another sequence beside it."""
-    one = RunningSequence(Job(0, 0, 5, 3, content), 0, slot=slot, blocks=blocks)
-    other = RunningSequence(Job(1, 0, 3, 3, 77), 0, slot=(slot + 1) % 3, blocks=[9, 10], tokens=[0])
+    one = RunningSequence(ScheduledRequest(0, 0, 5, 3, content), 0, slot=slot, blocks=blocks)
+    other = RunningSequence(
+        ScheduledRequest(1, 0, 3, 3, 77), 0, slot=(slot + 1) % 3, blocks=[9, 10], tokens=[0]
+    )
     for sequence in (one, other):
         model.write_prompt(Chunk(sequence, 0, sequence.job.prompt_tokens))
         model.attend_prompt(Chunk(sequence, 0, sequence.job.prompt_tokens))
@@ -124,13 +127,13 @@ def attended(model: Model, content: int, blocks: list[int], slot: int) -> np.nda
 
 
 def test_neither_slot_nor_blocks_nor_the_neighbour_change_a_result() -> None:
-    one = attended(Model(MODEL, seed=1), 5, [0, 1], slot=0)
-    assert np.allclose(one, attended(Model(MODEL, seed=1), 5, [7, 2], slot=2), atol=1e-6)
-    assert not np.allclose(one, attended(Model(MODEL, seed=1), 6, [0, 1], slot=0), atol=1e-2)
+    one = attended(PagedModel(MODEL, seed=1), 5, [0, 1], slot=0)
+    assert np.allclose(one, attended(PagedModel(MODEL, seed=1), 5, [7, 2], slot=2), atol=1e-6)
+    assert not np.allclose(one, attended(PagedModel(MODEL, seed=1), 6, [0, 1], slot=0), atol=1e-2)
 
 
 def test_rehearsal_touches_no_block_that_is_given_out() -> None:
-    model = Model(MODEL, seed=1)
+    model = PagedModel(MODEL, seed=1)
     for plan in islice(rehearse(model), 7):
         assert plan.chunk is not None
         model.write_prompt(plan.chunk)
@@ -143,9 +146,9 @@ def test_rehearsal_touches_no_block_that_is_given_out() -> None:
 
 
 def test_pages_are_written_in_place() -> None:
-    model = Model(replace(MODEL, blocks=4_000, block_size=16, head_dim=64), seed=1)
+    model = PagedModel(replace(MODEL, blocks=4_000, block_size=16, head_dim=64), seed=1)
     pool = 2 * model._k_pages[0].nbytes
-    sequence = RunningSequence(Job(0, 0, 20, 8), 0, slot=1, blocks=[3, 99], tokens=[0])
+    sequence = RunningSequence(ScheduledRequest(0, 0, 20, 8), 0, slot=1, blocks=[3, 99], tokens=[0])
     for first, count in ((0, 8), (8, 8), (16, 4)):
         model.wait(model.attend_prompt(Chunk(sequence, first, count)))
     mx.reset_peak_memory()
@@ -161,7 +164,7 @@ def test_pages_are_written_in_place() -> None:
 
 
 def test_the_offered_load_is_what_the_schedule_takes_of_the_time() -> None:
-    jobs = (Job(0, 0, 9, 11), Job(1, 100_000_000, 8, 1))
+    jobs = (ScheduledRequest(0, 0, 9, 11), ScheduledRequest(1, 100_000_000, 8, 1))
     # three pieces of 10 ms, and ten tokens of 4 ms shared by two slots
     load = offered_load(jobs, (4e6, 10e6), replace(SHAPE, slots=2, chunk=8))
     assert load == pytest.approx(0.5)
@@ -169,6 +172,6 @@ def test_the_offered_load_is_what_the_schedule_takes_of_the_time() -> None:
 
 def test_shapes_that_cannot_be_had_are_refused() -> None:
     with pytest.raises(UsageError, match="cannot be shared out"):
-        Model(replace(MODEL, q_heads=3), seed=0)
+        PagedModel(replace(MODEL, q_heads=3), seed=0)
     with pytest.raises(UsageError, match="The pool takes"):
-        Model(replace(MODEL, blocks=10**12), seed=0)
+        PagedModel(replace(MODEL, blocks=10**12), seed=0)

@@ -11,7 +11,7 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.machine.machine import Machine
 from tracekit.machine.state import State
-from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.xctrace.command import Completed
 
 SW_VERS = "/usr/bin/sw_vers"
@@ -93,13 +93,13 @@ def executable(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def mac(tmp_path: Path, executable: Path) -> Callable[..., Surroundings]:
+def mac(tmp_path: Path, executable: Path) -> Callable[..., DoctorSurroundings]:
     """Make a Mac that is ready; keywords change the surroundings, `answers` what tools say."""
 
     def make(answers: Mapping[str, str | Completed | None] | None = None, **more: Any) -> Any:
         tools = Answers({**READY, **(answers or {})}, executable)
         architecture = more.pop("architecture", "arm64")
-        described = Surroundings(
+        described = DoctorSurroundings(
             Machine("Darwin", answer=tools.printed, architecture=architecture, release="25.3.0"),
             run=tools,
             environment={"PATH": str(executable.parent)},
@@ -116,10 +116,12 @@ def mac(tmp_path: Path, executable: Path) -> Callable[..., Surroundings]:
 
 
 @pytest.fixture
-def linux(mac: Callable[..., Surroundings], executable: Path) -> Callable[..., Surroundings]:
+def linux(
+    mac: Callable[..., DoctorSurroundings], executable: Path
+) -> Callable[..., DoctorSurroundings]:
     """Make a machine without anything of Apple's."""
 
-    def make(**more: Any) -> Surroundings:
+    def make(**more: Any) -> DoctorSurroundings:
         return replace(
             mac(),
             machine=Machine("Linux", architecture="x86_64", release="6.1.0"),

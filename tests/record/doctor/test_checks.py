@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from tracekit.machine.state import State
-from tracekit.record.doctor.checks import MachineFact, Verdict, checked
-from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.doctor.checks import FactStatus, MachineFact, checked
+from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.xctrace.claim import Rival
 from tracekit.record.xctrace.command import Completed
 
-Make = Callable[..., Surroundings]
+Make = Callable[..., DoctorSurroundings]
 # How a fact stands, and whether nothing can be recorded without it.
-OK, WARNING, FAILED = (Verdict.OK, False), (Verdict.WARNING, False), (Verdict.FAILED, True)
-UNKNOWN, OPEN = (Verdict.UNKNOWN, False), (Verdict.UNKNOWN, True)
+OK, WARNING, FAILED = (FactStatus.OK, False), (FactStatus.WARNING, False), (FactStatus.FAILED, True)
+UNKNOWN, OPEN = (FactStatus.UNKNOWN, False), (FactStatus.UNKNOWN, True)
 SURROUNDING = {"architecture", "environment", "executable", "free", "rivals", "state"}
 VERSION, BUILD = "/usr/bin/sw_vers -productVersion", "/usr/bin/sw_vers -buildVersion"
 ROSETTA, CORES = "/usr/sbin/sysctl -n sysctl.proc_translated", "/usr/sbin/ioreg"
@@ -52,7 +52,7 @@ def free(count: int, **environment: str) -> dict[str, Any]:
     return {"free": lambda _: count} | (env(**environment) if environment else {})
 
 
-def look(surroundings: Surroundings, *names: str) -> dict[str, MachineFact]:
+def look(surroundings: DoctorSurroundings, *names: str) -> dict[str, MachineFact]:
     return {fact.name: fact for fact in checked(surroundings, *names)}
 
 
@@ -113,7 +113,7 @@ def look(surroundings: Surroundings, *names: str) -> dict[str, MachineFact]:
     ],
 )  # fmt: skip
 def test_a_mac(
-    *, fact: str, change: dict[str, Any], stands: tuple[Verdict, bool], words: str, fix: str,
+    *, fact: str, change: dict[str, Any], stands: tuple[FactStatus, bool], words: str, fix: str,
     mac: Make, tmp_path: Path,
 ) -> None:  # fmt: skip
     """Change what tools answer, by their command lines, or what surrounds the doctor, by name."""
@@ -136,10 +136,10 @@ def test_a_state_of_which_all_is_known_has_no_row_of_what_is_not(mac: Make) -> N
 
 def test_without_xctrace_megabytes_are_enough(linux: Make) -> None:
     facts = look(linux(free=lambda _: 200_000_000))
-    assert facts["disk for runs"].verdict is Verdict.OK
+    assert facts["disk for runs"].verdict is FactStatus.OK
     for name in ("other recorders", "staging files", "xctrace", "gpu cores"):
-        assert facts[name].verdict is Verdict.NOT_APPLICABLE, name
-    assert look(linux(free=lambda _: 50_000_000))["disk for runs"].verdict is Verdict.FAILED
+        assert facts[name].verdict is FactStatus.NOT_APPLICABLE, name
+    assert look(linux(free=lambda _: 50_000_000))["disk for runs"].verdict is FactStatus.FAILED
 
 
 def test_gigabytes_left_by_recordings_are_a_warning(mac: Make, tmp_path: Path) -> None:
@@ -147,27 +147,30 @@ def test_gigabytes_left_by_recordings_are_a_warning(mac: Make, tmp_path: Path) -
         with (tmp_path / f"instruments{number}.ktrace").open("wb") as file:
             os.truncate(file.fileno(), 700_000_000)
     fact = look(mac())["staging files"]
-    assert (fact.verdict, "2 left by recordings, 1.4 GB" in fact.words) == (Verdict.WARNING, True)
+    assert (fact.verdict, "2 left by recordings, 1.4 GB" in fact.words) == (
+        FactStatus.WARNING,
+        True,
+    )
     (tmp_path / "instruments2.ktrace").unlink()
-    assert look(mac())["staging files"].verdict is Verdict.OK
+    assert look(mac())["staging files"].verdict is FactStatus.OK
 
 
 @pytest.mark.processes
 def test_what_runs_here_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = look(Surroundings(), "tracekit", "host recorder", "interpreter", "mlx")
+    facts = look(DoctorSurroundings(), "tracekit", "host recorder", "interpreter", "mlx")
     metal = facts.pop("mlx metal")
-    assert {fact.verdict for fact in facts.values()} == {Verdict.OK}
-    assert metal.verdict in {Verdict.OK, Verdict.NOT_APPLICABLE}
+    assert {fact.verdict for fact in facts.values()} == {FactStatus.OK}
+    assert metal.verdict in {FactStatus.OK, FactStatus.NOT_APPLICABLE}
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
-    fact = look(replace(Surroundings()), "host recorder")["host recorder"]
-    assert (fact.verdict, "cannot be sampled" in fact.words) == (Verdict.FAILED, True)
+    fact = look(replace(DoctorSurroundings()), "host recorder")["host recorder"]
+    assert (fact.verdict, "cannot be sampled" in fact.words) == (FactStatus.FAILED, True)
     assert "TMPDIR" in fact.fix
 
 
 def test_programs_are_found_on_the_path_alone_and_answer_only_where_they_succeed() -> None:
     environments = ({}, {"PATH": ""}, {"PATH": "/bin"})
-    found = [Surroundings(environment=each).find("sh") for each in environments]
+    found = [DoctorSurroundings(environment=each).find("sh") for each in environments]
     assert found == [None, None, "/bin/sh"]
     results = (Completed((), 0, "yes\n"), Completed((), 1, "yes\n"))
-    said = [Surroundings(run=lambda *_, each=each: each).answer("x") for each in results]
+    said = [DoctorSurroundings(run=lambda *_, each=each: each).answer("x") for each in results]
     assert said == ["yes", ""]

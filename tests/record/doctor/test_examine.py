@@ -15,17 +15,22 @@ from tracekit.base.errors import RecordingError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.cli.console import show_diagnosis
-from tracekit.record.direct_reading import Checked, Memory
+from tracekit.record.direct_reading import Checked, KnownBundles
 from tracekit.record.doctor import checks
 from tracekit.record.doctor import examine as doctor
-from tracekit.record.doctor.checks import Verdict
-from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.doctor.checks import FactStatus
+from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.xctrace.command import Completed
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import Step, Workload
 
-Make = Callable[..., Surroundings]
-OK, WARNING, FAILED, UNKNOWN = Verdict.OK, Verdict.WARNING, Verdict.FAILED, Verdict.UNKNOWN
+Make = Callable[..., DoctorSurroundings]
+OK, WARNING, FAILED, UNKNOWN = (
+    FactStatus.OK,
+    FactStatus.WARNING,
+    FactStatus.FAILED,
+    FactStatus.UNKNOWN,
+)
 AT = "2026-11-20T10:15:03+00:00"
 MACHINE = Identity("25D2128", "17C529", "Apple M1")
 # What differs from installation to installation stays out of the golden texts.
@@ -191,7 +196,7 @@ def test_auto_follows_what_was_seen() -> None:
 
 def test_what_comparing_bundles_with_exports_has_shown() -> None:
     def said(*tables: Checked, has_xctrace: bool = True) -> list[tuple[object, ...]]:
-        memory = Memory("17C529", {table.schema: table for table in tables})
+        memory = KnownBundles("17C529", {table.schema: table for table in tables})
         facts = doctor.direct_facts(memory, has_xctrace=has_xctrace)
         return [(fact.name, fact.verdict, fact.words, fact.fix[:12]) for fact in facts]
 
@@ -202,7 +207,7 @@ def test_what_comparing_bundles_with_exports_has_shown() -> None:
         (f"{name}: d", WARNING, f"differs: {differs.difference}.", "Captures use"),
     ]
     assert said() == [(name, UNKNOWN, "not checked yet for build 17C529", "The next `tr")]
-    assert [fact[1] for fact in said(*equal, has_xctrace=False)] == [Verdict.NOT_APPLICABLE]
+    assert [fact[1] for fact in said(*equal, has_xctrace=False)] == [FactStatus.NOT_APPLICABLE]
 
 
 def test_the_exit_code_says_what_stands_in_the_way() -> None:
@@ -256,7 +261,7 @@ def test_what_was_probed_is_shown_and_followed(
 ) -> None:
     scenario()
     failed = Combination("attach", counters=True, failure="It hung.")
-    found = replace(FOUND, identity=Surroundings().identity, combinations=(COUNTED, failed))
+    found = replace(FOUND, identity=DoctorSurroundings().identity, combinations=(COUNTED, failed))
     doctor.keep(found, notes_folder())
     assert verdicts(tracekit("doctor", "--json"))["probe: counters"] == "ok"
     folder = tmp_path / "run"
@@ -266,7 +271,7 @@ def test_what_was_probed_is_shown_and_followed(
     assert any("--counters off" in text for text in provenance.warnings)
     assert "Metal GPU Counters" in provenance.command_lines[0]
     monkeypatch.setenv("TRACEKIT_DISK_FLOOR", "999999999")
-    probed = doctor.probe_machine(Surroundings())
+    probed = doctor.probe_machine(DoctorSurroundings())
     assert (probed.identity, len(probed.combinations)) == (found.identity, 4)
     scenario(toolchain="licence")
     ran = tracekit("doctor")

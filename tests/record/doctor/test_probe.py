@@ -14,8 +14,8 @@ from tracekit.base.errors import InterruptedRunError, ToolError
 from tracekit.base.recording import Process, Recording
 from tracekit.record.doctor import probe_work
 from tracekit.record.doctor.probe import WAYS, WORK, dispatches_within, probe
-from tracekit.record.doctor.surroundings import Surroundings
-from tracekit.record.recorder import Recorded
+from tracekit.record.doctor.surroundings import DoctorSurroundings
+from tracekit.record.recorder import FinishedRecording
 from tracekit.record.recorders import choose
 from tracekit.workload.journal import Journal, StepMark, WorkloadReport
 from tracekit.workload.workload import Work, all_workloads, load
@@ -28,7 +28,7 @@ HERE = Identity("25D2128", "17C529", "Apple M1")
 def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
     scenario()
     reported: list[str] = []
-    here = Surroundings().identity
+    here = DoctorSurroundings().identity
     ways: tuple[tuple[Mode, bool], ...] = (("attach", True),)
     matrix = probe(choose("xctrace"), here, reported.append, ways, **LITTLE)
     assert matrix.identity.xcode_build == "17C529"
@@ -49,15 +49,17 @@ class Stopped:
 
     name = "xctrace"
 
-    def __init__(self, toc: str, intervals: str, stop: Exception | Recorded) -> None:
-        mine = Recorded((Process(4711),), ended="2999-01-01", failure="Cut.", warnings=("Late.",))
+    def __init__(self, toc: str, intervals: str, stop: Exception | FinishedRecording) -> None:
+        mine = FinishedRecording(
+            (Process(4711),), ended="2999-01-01", failure="Cut.", warnings=("Late.",)
+        )
         self._outcomes = [ToolError("It failed.", "Do."), mine, stop]
         self._exports = {"toc.xml": toc, "metal-gpu-intervals.xml": intervals}
 
     def version(self) -> str:
         return "xctrace version 26.0 (17C529)"
 
-    def record(self, _: Any, recording: Recording, *__: Any) -> Recorded:
+    def record(self, _: Any, recording: Recording, *__: Any) -> FinishedRecording:
         with closing(Journal(recording.journal_file)) as journal:
             journal.write("model", dispatches=2)
             for phase in ("warm-up", "steady", "steady"):
@@ -74,7 +76,9 @@ class Stopped:
         return ("Odd.",)
 
 
-@pytest.mark.parametrize("stop", [InterruptedRunError("Stopped."), Recorded(interrupted=True)])
+@pytest.mark.parametrize(
+    "stop", [InterruptedRunError("Stopped."), FinishedRecording(interrupted=True)]
+)
 def test_a_way_that_gives_nothing_is_a_result_and_a_probe_that_is_stopped_is_none(
     stop: Any, toc_xml: Callable[..., str], intervals_xml: Callable[..., str]
 ) -> None:

@@ -11,11 +11,11 @@ from tracekit.base.errors import InputError
 from tracekit.base.recording import Process, Recording, save
 from tracekit.record.host import exports
 from tracekit.record.host.recorder import HostRecorder
-from tracekit.record.host.sampler import Sample
-from tracekit.record.host.session import Session, write_toc
+from tracekit.record.host.sampler import ProcessSample
+from tracekit.record.host.session import HostSession, write_toc
 from tracekit.record.recorder import quiet
 from tracekit.tables.cache import to_put_away
-from tracekit.tables.exports import Header, PutAway, note_put_away
+from tracekit.tables.exports import PutAway, TableHeader, note_put_away
 from tracekit.tables.losses import Flaw
 from tracekit.tables.tables import Tables
 from tracekit.tables.toc import TocRun, TocTable, read_toc
@@ -119,8 +119,10 @@ def test_marks_are_laid_on_the_traces_time(
 
 def test_cores_are_counted_from_two_samples() -> None:
     taken = [
-        Sample(2000, cpu=100, memory=1, threads=2, voluntary=3, involuntary=4, machine=500),
-        Sample(2400, cpu=300, memory=5, threads=6, voluntary=7, involuntary=None, machine=1100),
+        ProcessSample(2000, cpu=100, memory=1, threads=2, voluntary=3, involuntary=4, machine=500),
+        ProcessSample(
+            2400, cpu=300, memory=5, threads=6, voluntary=7, involuntary=None, machine=1100
+        ),
     ]
     first, second = (1000, None, 1, 2, 3, 4, None), (1400, 0.5, 5, 6, 7, None, 1.5)
     assert list(exports.process_samples(taken, 1000)) == [first, second]
@@ -220,7 +222,7 @@ def test_work_of_a_step_begins_where_its_threads_say(
     assert row["channel"] == ("CPU, submit included" if kind == "complete in submit" else "CPU")
 
 
-SESSION = Session(
+SESSION = HostSession(
     pid=7, name="python", kind="launched", arguments=("-m", "bench", "two words"),
     origin=1_000_000_000, started="2026-01-01T00:00:00.000+00:00", end=3_500_000_000,
     ended="2026-01-01T00:00:02.500+00:00", end_reason="Target exited", exit_status=0,
@@ -228,7 +230,7 @@ SESSION = Session(
 )  # fmt: skip
 
 
-def toc_of(session: Session, path: Path, *, last: int = 0) -> TocRun:
+def toc_of(session: HostSession, path: Path, *, last: int = 0) -> TocRun:
     write_toc(path, session, ["host-phases", "host-steps"], last=last)
     (run,) = read_toc(path).runs
     return run
@@ -260,7 +262,7 @@ def test_a_table_takes_the_place_of_an_older_export(tmp_path: Path) -> None:
     (tmp_path / "host-spans.xml").write_text("of a version before")
     path = exports.write_rows(tmp_path, "spans", [(1, 2, "admit")])
     assert [file.name for file in tmp_path.iterdir()] == [path.name] == ["host-spans.parquet"]
-    header = Header("host-spans", "//trace-toc/run[1]/data/table[1]", 1, rows=True)
+    header = TableHeader("host-spans", "//trace-toc/run[1]/data/table[1]", 1, rows=True)
     note_put_away(tmp_path, PutAway("host-spans.xml", "0" * 32, 2, 9, (header,), "2026-01-01"))
     assert rows_of(tmp_path, "spans") == [[1, 2, "admit"]]  # not beside what was pruned
     assert to_put_away(tmp_path, tmp_path / "tables", "2026-01-02") == ([], {})

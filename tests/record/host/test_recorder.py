@@ -21,15 +21,22 @@ from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.recording import Overhead, Recording
 from tracekit.record.host import recorder as host
 from tracekit.record.host.recorder import End, HostRecorder
-from tracekit.record.host.sampler import Sample, Sampler, process_name, read_samples
-from tracekit.record.host.session import Session, load_session
-from tracekit.record.recorder import Attach, Launch, Recorded, Request, quiet, running
+from tracekit.record.host.sampler import ProcessSample, Sampler, process_name, read_samples
+from tracekit.record.host.session import HostSession, load_session
+from tracekit.record.recorder import (
+    Attach,
+    FinishedRecording,
+    ProgramLaunch,
+    RecordingRequest,
+    quiet,
+    running,
+)
 from tracekit.tables.tables import Tables
-from tracekit.workload.journal import Block, ClockAnchor, Journal, Phase, WorkloadReport, fold
+from tracekit.workload.journal import ClockAnchor, Journal, Phase, StepBlock, WorkloadReport, fold
 from tracekit.workload.worker.spec import Spec, command
 from worker_naps import naps_that
 
-SESSION = Session(7, "python", "launched", origin=1000, end_reason="Target exited")
+SESSION = HostSession(7, "python", "launched", origin=1000, end_reason="Target exited")
 STEADY = (Phase("steady", 1, 2),)
 DONE = WorkloadReport(state="done", complete=True, phases=STEADY)
 ASKED = WorkloadReport(state="interrupted", complete=True, phases=STEADY)
@@ -106,9 +113,9 @@ def test_an_account_that_nobody_closed_is_closed(tmp_path: Path) -> None:
 
 def costs(recorded: Sequence[int], unrecorded: Sequence[int]) -> Overhead:
     """Lay blocks of two steps in the order ABBA; times are ns a step."""
-    blocks: list[Block] = []
+    blocks: list[StepBlock] = []
     for number, (mine, other) in enumerate(zip(recorded, unrecorded, strict=True)):
-        pair = [Block(True, 0, 2 * mine, 2), Block(False, 0, 2 * other, 2)]
+        pair = [StepBlock(True, 0, 2 * mine, 2), StepBlock(False, 0, 2 * other, 2)]
         blocks += pair if number % 2 == 0 else pair[::-1]
     return host.overhead(WorkloadReport(blocks=tuple(blocks)))
 
@@ -128,7 +135,7 @@ def test_what_recording_costs_is_the_ratio_of_medians_of_enough_blocks() -> None
     assert host.overhead(WorkloadReport()) == Overhead(reason="no steps were made unrecorded")
 
 
-PATIENT = host.Pace(0.001, 600.0, host.Timeouts(ready=600.0, grace=600.0))
+PATIENT = host.SamplingPace(0.001, 600.0, host.HostTimeouts(ready=600.0, grace=600.0))
 SECOND = 1_000_000_000
 
 
@@ -254,7 +261,7 @@ def test_a_workers_time_counts_from_its_steady_phase(sampler: Sampler, journal: 
         journal.write("phase", name="steady", start=now)
         return True
 
-    pace = host.Pace(0.001, 0.02, host.Timeouts(ready=600.0, grace=0.02))
+    pace = host.SamplingPace(0.001, 0.02, host.HostTimeouts(ready=600.0, grace=0.02))
     listener = host.Listener(journal.path)
     assert host.watch(sampler, listener, pace, told.append, running=runs) is End.LIMIT
     assert told == ["prepare", "steady"]
@@ -262,7 +269,7 @@ def test_a_workers_time_counts_from_its_steady_phase(sampler: Sampler, journal: 
 
 
 def test_a_worker_has_its_time(journal: Journal) -> None:
-    pace = host.Pace(0.025, 300.0, host.Timeouts(grace=20.0))
+    pace = host.SamplingPace(0.025, 300.0, host.HostTimeouts(grace=20.0))
     assert host.last_moment(SECOND, host.Listener(None), pace) == 301 * SECOND
     listener = host.Listener(journal.path)
     assert host.last_moment(0, listener, pace) == 600 * SECOND
@@ -289,7 +296,7 @@ def test_who_watches_hears_how_long_steps_go_on() -> None:
 MAY_LEAVE_OPEN = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 DEAF_FOR_LONG = ((signal.SIGINT, 600.0), (signal.SIGTERM, 600.0), (signal.SIGKILL, 30.0))
 SIGNALS = ((signal.SIGINT, 1.0), (signal.SIGTERM, 0.3), (signal.SIGKILL, 30.0))
-Work = Callable[..., Recorded]
+Work = Callable[..., FinishedRecording]
 
 
 @pytest.fixture
@@ -299,7 +306,7 @@ def recording(tmp_path: Path) -> Recording:
 
 @pytest.fixture
 def recorder() -> HostRecorder:
-    return HostRecorder(0.01, host.Timeouts(30.0, 0.5, SIGNALS))
+    return HostRecorder(0.01, host.HostTimeouts(30.0, 0.5, SIGNALS))
 
 
 @pytest.fixture
@@ -307,16 +314,18 @@ def work(recorder: HostRecorder, recording: Recording) -> Work:
     def run(
         step: str = "time.sleep(0.002)",
         time_limit: float = 30.0,
-        timeouts: host.Timeouts = recorder.timeouts,
+        timeouts: host.HostTimeouts = recorder.timeouts,
         **values: Any,
-    ) -> Recorded:
+    ) -> FinishedRecording:
         recording.host_bundle.mkdir(parents=True)
         recording.host_samples.write_text("{")  # of an earlier try
         file, journal = recording.folder / "naps.py", recording.journal_file
         file.write_text(naps_that(step))
         values = {"report": recording.workload_file, "warmup": 1, "repeats": 10, **values}
         Spec(file=file, name="naps", journal=journal, **values).save(recording.spec_file)
-        request = Request(Launch(command(recording.spec_file), journal=journal), time_limit)
+        request = RecordingRequest(
+            ProgramLaunch(command(recording.spec_file), journal=journal), time_limit
+        )
         return replace(recorder, timeouts=timeouts).record(request, recording, quiet)
 
     return run
@@ -326,7 +335,7 @@ def account(recording: Recording) -> WorkloadReport:
     return msgspec.json.decode(recording.workload_file.read_bytes(), type=WorkloadReport)
 
 
-def samples(recording: Recording) -> list[Sample]:
+def samples(recording: Recording) -> list[ProcessSample]:
     return read_samples(recording.host_samples)
 
 
@@ -418,7 +427,7 @@ def test_a_second_ctrl_c_kills(work: Work, recording: Recording) -> None:
         f"made < 4 or [open({str(stuck)!r}, 'w'), time.sleep(1),"
         f" open({str(told)!r}, 'w'), time.sleep(3600)]"
     )
-    recorded = work(step=step, timeouts=host.Timeouts(signals=DEAF_FOR_LONG))
+    recorded = work(step=step, timeouts=host.HostTimeouts(signals=DEAF_FOR_LONG))
     assert recorded.interrupted
     assert recorded.end_reason == "Target did not end when asked and was killed"
     assert len(account(recording).steps) == 3
@@ -428,8 +437,8 @@ def test_a_command_is_sampled_and_its_leftovers_ended(
     recorder: HostRecorder, recording: Recording
 ) -> None:
     code = "import subprocess as s, time; print(s.Popen(['sleep', '3600']).pid); time.sleep(0.3)"
-    target, ours = Launch((sys.executable, "-c", code)), time.process_time_ns()
-    recorded = recorder.record(Request(target, 30.0), recording, quiet)
+    target, ours = ProgramLaunch((sys.executable, "-c", code)), time.process_time_ns()
+    recorded = recorder.record(RecordingRequest(target, 30.0), recording, quiet)
     assert (recorded.failure, recorded.overhead and recorded.overhead.ratio) == ("", None)
     [warning] = recorded.warnings
     assert warning.startswith("Only the process was sampled")
@@ -445,7 +454,7 @@ def test_a_command_is_sampled_and_its_leftovers_ended(
 
 def test_a_running_process_is_only_sampled(recorder: HostRecorder, recording: Recording) -> None:
     with subprocess.Popen(("sleep", "600")) as sleeper:
-        recorded = recorder.record(Request(Attach(sleeper.pid), 0.2), recording, quiet)
+        recorded = recorder.record(RecordingRequest(Attach(sleeper.pid), 0.2), recording, quiet)
         assert psutil.Process(sleeper.pid).status() != psutil.STATUS_ZOMBIE
         sleeper.kill()
     assert (recorded.end_reason, recorded.command_lines) == ("Time limit reached", ())
@@ -453,6 +462,6 @@ def test_a_running_process_is_only_sampled(recorder: HostRecorder, recording: Re
     assert load_session(recording).kind == "attached"
     first, *_, last = samples(recording)
     assert first.cpu <= last.cpu < 100_000_000  # its own, not ours
-    request = Request(Launch(("no-such-program-anywhere",)), 1.0)
+    request = RecordingRequest(ProgramLaunch(("no-such-program-anywhere",)), 1.0)
     with pytest.raises(ToolError, match="no-such-program-anywhere cannot be started"):
         recorder.record(request, recording, quiet)

@@ -9,14 +9,14 @@ from children import running, started_since
 from recording_fakes import DEADLINES, Record, Scenario
 from tracekit.base.recording import Recording
 from tracekit.record.observe import request_for
-from tracekit.record.recorder import Recorded, Request, Target
+from tracekit.record.recorder import FinishedRecording, RecordingRequest, Target
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts
 from tracekit.record.xctrace.attempts import Manner
 from tracekit.record.xctrace.claim import Premises
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.recording_process import Deadlines
-from tracekit.record.xctrace.tool import Timeouts, locate
+from tracekit.record.xctrace.tool import ToolTimeouts, locate
 from tracekit.workload.plan import Plan
 
 
@@ -53,14 +53,14 @@ def record(
         progress: Callable[[str], None] = told.append,
         premises: Premises | None = None,
         worker: WorkerTimeouts | None = None,
-    ) -> Recorded:
-        tool = locate(timeouts=Timeouts(pauses=(0, 0)))
+    ) -> FinishedRecording:
+        tool = locate(timeouts=ToolTimeouts(pauses=(0, 0)))
         manner = Manner(deadlines, (0, 0), worker or WorkerTimeouts(), premises or Premises())
         recorder = XctraceRecorder(tool, only(), manner)
         request = (
             request_for(asked, recording, recorder)
             if isinstance(asked, Plan)
-            else Request(asked, limit, counters="off")
+            else RecordingRequest(asked, limit, counters="off")
         )
         return recorder.record(request, recording, progress)
 

@@ -12,15 +12,15 @@ import pytest
 from recording_fakes import DEADLINES, STEEP, Record, Scenario, interrupting
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.record.recorder import Launch, Recorded, Warmed
+from tracekit.record.recorder import FinishedRecording, ProgramLaunch, Warmed
 from tracekit.record.xctrace.attached_worker import AttachedWorker, WorkerTimeouts
-from tracekit.record.xctrace.progress import Account, State
+from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import load
 from worker_naps import naps_that
 
-Worker = Callable[..., Recorded]
+Worker = Callable[..., FinishedRecording]
 WARM = "warming up, outside of the trace"
 
 
@@ -30,7 +30,7 @@ def attach(record: Record, tmp_path: Path) -> Worker:
 
     def run(
         step: str = "time.sleep(0.002)", prepare: str = "pass", repeats: int | None = 20, **how: Any
-    ) -> Recorded:
+    ) -> FinishedRecording:
         file = tmp_path / "naps.py"
         file.write_text(naps_that(step, prepare))
         plan = Plan(load(file), method="attach", counters="off", warmup=2, repeats=repeats)
@@ -109,12 +109,12 @@ def test_a_worker_that_was_let_go_is_not_taken_though_it_still_says_that_it_wait
 ) -> None:
     says = 'echo try; echo "$SAYS" > "$0.new"; mv "$0.new" "$0"; exec sleep 60'
     argv = ("/bin/sh", "-c", says, str(recording.workload_file))
-    launch = Launch(argv, {"SAYS": '{"state": "waiting"}'}, recording.journal_file)
+    launch = ProgramLaunch(argv, {"SAYS": '{"state": "waiting"}'}, recording.journal_file)
     target, timeouts = Warmed(launch, tmp_path / "go"), WorkerTimeouts(ready=30)
     with closing(AttachedWorker(target, recording, print, timeouts)) as worker:
         first = worker.ready()
         assert worker.ready().target == first.target
-        first.changed(Account(state=State.STARTED))
+        first.changed(RecordingTranscript(state=RecordingState.STARTED))
         assert worker.ready().target != first.target
     assert not target.go_file.exists()
     assert recording.target_output_file.read_text() == "try\n" * 2

@@ -10,10 +10,10 @@ import pytest
 from recording_fakes import archive, xcode
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.record.recorder import Attach, Launch, Request
+from tracekit.record.recorder import Attach, ProgramLaunch, RecordingRequest
 from tracekit.record.xctrace.command import distorts, own_environment, target_environment
 from tracekit.record.xctrace.command_line import (
-    Selection,
+    TemplateSelection,
     absolute,
     record_line,
     select,
@@ -23,7 +23,7 @@ from tracekit.record.xctrace.command_line import (
 MST = "Metal System Trace"
 ENVIRONMENT = {"HOME": "/Users/a", "PATH": "/usr/bin:/bin", "SECRET": "x", "MTL_HUD_ENABLED": "1"}
 
-PROGRAM = Launch(("/bin/sh", "-c", "true"), {"KEY": "a b", "MTL_DEBUG_LAYER": "1"})
+PROGRAM = ProgramLaunch(("/bin/sh", "-c", "true"), {"KEY": "a b", "MTL_DEBUG_LAYER": "1"})
 TO_THE_PROGRAM = (
     "--target-stdout", "/r/target-output.txt", "--env", "HOME=/Users/a", "--env", "KEY=a b",
     "--env", "PATH=/usr/bin:/bin", "--launch", "--", "/bin/sh", "-c", "true",
@@ -31,16 +31,17 @@ TO_THE_PROGRAM = (
 
 
 def test_the_whole_line() -> None:
-    cases: tuple[tuple[Launch | Attach, Selection, tuple[str, ...], tuple[str, ...]], ...] = (
-        (PROGRAM, Selection("/t/My.x"), ("--template", "/t/My.x"), TO_THE_PROGRAM),
+    words = tuple[str, ...]
+    cases: tuple[tuple[ProgramLaunch | Attach, TemplateSelection, words, words], ...] = (
+        (PROGRAM, TemplateSelection("/t/My.x"), ("--template", "/t/My.x"), TO_THE_PROGRAM),
         (
-            Attach(27364), Selection(MST, adds_counters=True),
+            Attach(27364), TemplateSelection(MST, adds_counters=True),
             ("--template", MST, "--instrument", "Metal GPU Counters"), ("--attach", "27364"),
         ),
     )  # fmt: skip
     whole = ("--time-limit", "5s", "--output", "/r/recording.trace", "--no-prompt")
     for target, selection, words, rest in cases:
-        said, run = (Request(target, 5), target, selection), Recording(Path("/r"))
+        said, run = (RecordingRequest(target, 5), target, selection), Recording(Path("/r"))
         line = record_line(xcode(), *said, run, environment=ENVIRONMENT)
         assert line == ("/X/xctrace", "record", *words, *whole, *rest), target
         line = record_line(xcode(help="--template"), *said, run, environment=ENVIRONMENT)
@@ -89,16 +90,16 @@ def test_programs_get_what_they_need_and_nothing_that_distorts_metal() -> None:
     assert [distorts(name) for name in named] == [True, True, True, False, False]
 
 
-Chosen = Callable[..., Selection]
+Chosen = Callable[..., TemplateSelection]
 
 
 @pytest.fixture
 def chosen(tmp_path: Path) -> Chosen:
     """Select for a request; a number is a template file with that counter profile."""
 
-    def choose(*templates: Any, counters: str = "off", **said: str) -> Selection:
+    def choose(*templates: Any, counters: str = "off", **said: str) -> TemplateSelection:
         names = [str(written(name)) if not isinstance(name, str) else name for name in templates]
-        request = Request(Attach(1), 5, templates=tuple(names), counters=counters)
+        request = RecordingRequest(Attach(1), 5, templates=tuple(names), counters=counters)
         return select(request, xcode(**said))
 
     def written(profile: int) -> Path:
@@ -158,4 +159,4 @@ def test_a_list_that_cannot_be_read_forbids_nothing_and_files_become_absolute(
     (tmp_path / "mine.tracetemplate").write_text("<plist/>")  # not understood
     monkeypatch.chdir(tmp_path)
     got = chosen("mine.tracetemplate", counters="auto")
-    assert got == Selection(str(tmp_path / "mine.tracetemplate"), own_counters=None)
+    assert got == TemplateSelection(str(tmp_path / "mine.tracetemplate"), own_counters=None)

@@ -9,16 +9,16 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.base.recording import Recording
 from tracekit.record.xctrace.command import Completed
-from tracekit.record.xctrace.command_line import Selection
+from tracekit.record.xctrace.command_line import TemplateSelection
 from tracekit.record.xctrace.exporting import (
-    Seen,
+    SeenTables,
     counter_set,
     counter_warnings,
     export,
     lacking,
     only,
 )
-from tracekit.record.xctrace.tool import Timeouts, Xctrace
+from tracekit.record.xctrace.tool import ToolTimeouts, Xctrace
 from tracekit.tables.toc import TocRun, TocTable
 
 WORK, COUNTERS, VALUES = (
@@ -40,7 +40,7 @@ def xcode(tables: dict[str, int]) -> Xctrace:
         Path(argv[argv.index("--output") + 1]).write_text(f"<?xml version='1.0'?>\n{text}")
         return Completed(argv, code)
 
-    return Xctrace("/X/xctrace", run, Timeouts(pauses=()))
+    return Xctrace("/X/xctrace", run, ToolTimeouts(pauses=()))
 
 
 def files(recording: Recording) -> set[str]:
@@ -58,7 +58,7 @@ def test_each_table_is_a_file_and_one_that_fails_harms_no_other(recording: Recor
     assert empty.startswith(f"{WORK} has no rows: no work of any process")
     written = {"toc.xml", f"{WORK}.xml", "driver.xml.partial", "time-info.xml"}
     assert files(recording) == written
-    seen = Seen(filled=frozenset({WORK}))  # read without an export
+    seen = SeenTables(filled=frozenset({WORK}))  # read without an export
     assert export(tool, recording, only([WORK]), print, seen) == ()
     numbered = [f"{WORK}.xml (1 of 3)", "driver.xml (2 of 3)", "time-info.xml (3 of 3)"]
     assert told == ["table of contents", *numbered]
@@ -87,15 +87,15 @@ def test_the_counter_set_stands_in_the_toc_and_one_that_was_asked_for_and_is_not
     runs = (NAMED, UNNAMED, run_of("Counter Set: "), run_of("Shader Timeline: Disabled"))
     assert [counter_set(run) for run in runs] == ["Limiters", "", "", ""]
     cases = {
-        Selection("T", adds_counters=True): "GPU counters are not available on this chip",
-        Selection("/t", own_counters=True): "GPU counters are not available on this chip",
-        Selection("/t", own_counters=None): "the template /t switches no set of them on",
+        TemplateSelection("T", adds_counters=True): "GPU counters are not available on this chip",
+        TemplateSelection("/t", own_counters=True): "GPU counters are not available on this chip",
+        TemplateSelection("/t", own_counters=None): "the template /t switches no set of them on",
     }
     for selection, words in cases.items():
         [said] = counter_warnings(selection, UNNAMED)
         assert words in said, selection
         assert counter_warnings(selection, NAMED) == ()
-    assert counter_warnings(Selection("T"), UNNAMED) == ()
+    assert counter_warnings(TemplateSelection("T"), UNNAMED) == ()
 
 
 def test_a_promise_of_counters_is_kept_by_either_table() -> None:

@@ -3,7 +3,13 @@
 from functools import reduce
 from pathlib import Path
 
-from tracekit.record.xctrace.progress import Account, State, Tail, hear_complaint, hear_output
+from tracekit.record.xctrace.progress import (
+    RecordingState,
+    RecordingTranscript,
+    Tail,
+    hear_complaint,
+    hear_output,
+)
 
 ANNOUNCED = "Starting recording with the Metal System Trace template. Attaching to: Probe (27364)."
 STARTED = "Ctrl-C to stop the recording"
@@ -14,19 +20,19 @@ SAVED = "Output file saved as: metal-system-trace.trace"
 LINES = (ANNOUNCED, STARTED, LIMIT, COMPLETED, SAVED)
 
 
-def heard(*lines: str) -> Account:
-    return reduce(hear_output, lines, Account())
+def heard(*lines: str) -> RecordingTranscript:
+    return reduce(hear_output, lines, RecordingTranscript())
 
 
 def test_lines_are_states() -> None:
     cases = {
-        **{LINES[:count]: (State(count), False) for count in range(6)},
-        (*LINES[:4], f"{SAVED}."): (State.SAVED, False),
-        (*LINES, ANNOUNCED, "", "x"): (State.SAVED, False),
-        ("Aufzeichnung beginnt.",): (State.ANNOUNCED, True),
-        ("Aufzeichnung beginnt.", "Ctrl-C beendet."): (State.STARTED, True),
-        ("eins", "zwei", "drei", "vier", "fünf", "sechs"): (State.STARTED, True),
-        ("A privacy notice.", "It has two lines.", ANNOUNCED): (State.ANNOUNCED, False),
+        **{LINES[:count]: (RecordingState(count), False) for count in range(6)},
+        (*LINES[:4], f"{SAVED}."): (RecordingState.SAVED, False),
+        (*LINES, ANNOUNCED, "", "x"): (RecordingState.SAVED, False),
+        ("Aufzeichnung beginnt.",): (RecordingState.ANNOUNCED, True),
+        ("Aufzeichnung beginnt.", "Ctrl-C beendet."): (RecordingState.STARTED, True),
+        ("eins", "zwei", "drei", "vier", "fünf", "sechs"): (RecordingState.STARTED, True),
+        ("A privacy notice.", "It has two lines.", ANNOUNCED): (RecordingState.ANNOUNCED, False),
     }
     accounts = {lines: heard(*lines) for lines in cases}
     assert {lines: (got.state, got.foreign) for lines, got in accounts.items()} == cases
@@ -54,7 +60,7 @@ def test_errors_are_heard_once_each() -> None:
     )
     assert account.warnings == ("GPU Service reported error: no",)
     assert account.complaints == block
-    assert (account.state, account.failed) == (State.SAVING, True)
+    assert (account.state, account.failed) == (RecordingState.SAVING, True)
 
 
 def test_only_the_last_lines_are_kept() -> None:

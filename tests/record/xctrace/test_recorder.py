@@ -15,11 +15,11 @@ from children import until_gone
 from recording_fakes import DEADLINES, QUICK, SLOW, STEEP, Record, Scenario, interrupting
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError
 from tracekit.base.recording import Process, Recording
-from tracekit.record.recorder import Attach, Launch
+from tracekit.record.recorder import Attach, ProgramLaunch
 from tracekit.record.xctrace.attempts import Manner
 from tracekit.record.xctrace.claim import Premises, locked
 from tracekit.record.xctrace.exporting import only
-from tracekit.record.xctrace.progress import Account, State
+from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 from tracekit.record.xctrace.recorder import (
     XctraceRecorder,
     early_end,
@@ -33,7 +33,7 @@ from tracekit.tables.toc import TocRun, read_toc
 from tracekit.workload.journal import Journal, StepMark, WorkloadReport
 
 COUNTERS = "GPU Service reported error: Selected counter profile is not supported on target device"
-SAVED = Account(state=State.SAVED, stop_line="Reached specified time limit")
+SAVED = RecordingTranscript(state=RecordingState.SAVED, stop_line="Reached specified time limit")
 EXITED = replace(SAVED, stop_line="Target app exited")
 STOPPED = replace(SAVED, stop_line="Stopping recording")
 RUN = TocRun(1, target=Process(7, "python"), duration=5.6, exit_status="0")
@@ -62,10 +62,10 @@ def test_what_is_whole_and_what_is_not() -> None:
         (Ended(SAVED, 130, (SIGINT,), interrupted=True), RUN, False, None, ""),
         (Ended(EXITED, 54), failed("1"), True, DONE, ""),  # the worker knows better
         (
-            Ended(Account(foreign=True), 54),
+            Ended(RecordingTranscript(foreign=True), 54),
             failed("9", "SIGKILL", end_reason="Time limit reached"), True, None, "",
         ),
-        (Ended(replace(SAVED, state=State.STARTED), 0), RUN, False, None, ""),
+        (Ended(replace(SAVED, state=RecordingState.STARTED), 0), RUN, False, None, ""),
         (Ended(SAVED, 0), RUN, False, STEADY, ""),
         (Ended(EXITED, 54), failed("3", "exit(3)"), True, None, f"{PROGRAM} (exit(3)); the trace"),
         (Ended(EXITED, 54), failed(""), True, None, f"{PROGRAM}; the trace up to then is kept."),
@@ -122,7 +122,7 @@ TARGET = Attach(5)
 
 
 def test_nothing_came_quotes_line_and_words() -> None:
-    ended = Ended(Account(complaints=("Cannot find process for provided pid: 5",)), 21)
+    ended = Ended(RecordingTranscript(complaints=("Cannot find process for provided pid: 5",)), 21)
     error = nothing_came(ended, TARGET, ARGV, "There is no bundle.")
     said = (
         "Nothing was recorded: xctrace ended before it said anything. There is no process with "
@@ -133,16 +133,16 @@ def test_nothing_came_quotes_line_and_words() -> None:
     finished = replace(ended, finished=True)
     error = nothing_came(finished, TARGET, ARGV, "There is no bundle.")
     assert error.message == f"{said}\nThe process 5 ended before the recording did."
-    assert early_end(finished, Launch(("true",))) == ()
+    assert early_end(finished, ProgramLaunch(("true",))) == ()
 
 
 def test_nothing_came_of_a_recorder_that_hung() -> None:
     for state, halted, said in (
-        (State.ANNOUNCED, "", "xctrace hung before it began to record"),
-        (State.STOPPING, "", "xctrace hung while it stopped"),
-        (State.SAVING, "no room", "xctrace was stopped for no room"),
+        (RecordingState.ANNOUNCED, "", "xctrace hung before it began to record"),
+        (RecordingState.STOPPING, "", "xctrace hung while it stopped"),
+        (RecordingState.SAVING, "no room", "xctrace was stopped for no room"),
     ):
-        ended = Ended(Account(state=state), -9, KILLED, halted=halted)
+        ended = Ended(RecordingTranscript(state=state), -9, KILLED, halted=halted)
         error = nothing_came(ended, TARGET, ARGV, "")
         assert error.message == f"{said} and had to be killed; the recording is lost."
         assert ("/X/xctrace record --attach 5" in error.hint) is (halted == ""), said
@@ -157,7 +157,7 @@ def test_a_program_that_ends_by_itself(
     scenario(start_date="1970-01-01T00:01:40.500+00:00", noise=200_000, save_delay=2.5)
     with closing(Journal(recording.journal_file)) as journal:
         journal.write("anchor", monotonic=7_000_000_000, epoch=100_000_000_000)
-    program = Launch(("/bin/sh", "-c", "sleep 1; true"), journal=recording.journal_file)
+    program = ProgramLaunch(("/bin/sh", "-c", "sleep 1; true"), journal=recording.journal_file)
     # a bundle that grows may be saved for long
     recorded = record(program, deadlines=replace(DEADLINES, saving=1.5))
     assert (recorded.failure, recorded.warnings, recorded.interrupted) == ("", (), False)
@@ -177,7 +177,7 @@ def test_what_was_recorded_with_trouble_is_kept_and_the_trouble_said(
     other = tmp_path / "staging" / "instruments-of-someone-else.ktrace"
     other.write_bytes(bytes(5_000_000))
     notes = Premises(tmp_path / "notes", 0, is_open=lambda _: False)
-    recorded = record(Launch(("/bin/sleep", "0.5")), premises=notes)
+    recorded = record(ProgramLaunch(("/bin/sleep", "0.5")), premises=notes)
     said = "xctrace recorded with errors: Hitches is not supported. What it saved is kept."
     assert recorded.failure == said
     counters, staging = recorded.warnings
@@ -237,7 +237,7 @@ def test_failures_that_pass_are_tried_again_and_what_they_left_is_kept_aside(
     scenario(**keys)
     recording.journal_file.touch()
     program = ("/bin/sh", "-c", "exit 3")
-    recorded = record(Launch(program, journal=recording.journal_file))
+    recorded = record(ProgramLaunch(program, journal=recording.journal_file))
     failure = "The recorded program failed (exit(3)); the trace up to then is kept."
     assert recorded.failure == failure
     assert told.count("xctrace could not start; trying again in 0 s") == len(keys)

@@ -17,31 +17,35 @@ from children import until
 from recording_fakes import DEADLINES as QUICKLY
 from recording_fakes import QUICK, STEEP
 from tracekit.base.recording import Process, Recording
-from tracekit.record.recorder import Request
+from tracekit.record.recorder import RecordingRequest
 from tracekit.record.supervisor import Supervisor
-from tracekit.record.xctrace.attempts import Family, Job, Manner, Vigil, _may_pass
-from tracekit.record.xctrace.claim import Claim, Premises
-from tracekit.record.xctrace.command_line import Subject
-from tracekit.record.xctrace.progress import Account, State
+from tracekit.record.xctrace.attempts import Family, Manner, RecordingJob, Vigil, _may_pass
+from tracekit.record.xctrace.claim import MachineClaim, Premises
+from tracekit.record.xctrace.command_line import RecordedSubject
+from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 from tracekit.record.xctrace.recording_process import Deadlines, Ended, Escalation, stop_requests
 
-ANNOUNCED, STARTED, STOPPING = State.ANNOUNCED, State.STARTED, State.STOPPING
-SAVING, SAVED = State.SAVING, State.SAVED
+ANNOUNCED, STARTED, STOPPING = (
+    RecordingState.ANNOUNCED,
+    RecordingState.STARTED,
+    RecordingState.STOPPING,
+)
+SAVING, SAVED = RecordingState.SAVING, RecordingState.SAVED
 DEADLINES = Deadlines()
 
 
-def escalation(*states: tuple[float, State], foreign: bool = False) -> Escalation:
+def escalation(*states: tuple[float, RecordingState], foreign: bool = False) -> Escalation:
     """Make one for a recording of 10 s, launched at 0, that heard states at times."""
     made = Escalation(DEADLINES, 10, 0)
     for at, state in states:
-        made.hear(replace(Account(), state=state, foreign=foreign), at)
+        made.hear(replace(RecordingTranscript(), state=state, foreign=foreign), at)
     return made
 
 
 def test_deadlines_of_states() -> None:
     saving, saved = ((3, STARTED), (13, SAVING)), ((3, STARTED), (13, SAVING), (20, SAVED))
     stopping = ((3, STARTED), (13, STOPPING))
-    cases: list[tuple[float, tuple[tuple[float, State], ...], float | None]] = [
+    cases: list[tuple[float, tuple[tuple[float, RecordingState], ...], float | None]] = [
         (45, (), None),
         (45, ((3, ANNOUNCED),), None),
         (34, ((3, ANNOUNCED), (4, STARTED)), None),
@@ -74,7 +78,7 @@ def test_signals_come_in_order_each_after_the_time_of_the_one_before() -> None:
     # a state that is reached after a signal has its full time
     made = escalation((1, STARTED))
     assert made.due(31) is SIGINT
-    made.hear(replace(Account(), state=SAVING), 100)
+    made.hear(replace(RecordingTranscript(), state=SAVING), 100)
     assert (made.due(399), made.due(400)) == (None, SIGINT)
 
 
@@ -115,10 +119,10 @@ def test_children_and_theirs_are_found_and_called_what_they_become() -> None:
 
 def test_a_start_that_crashed_alone_is_tried_again() -> None:
     for ended, again in (
-        (Ended(Account(), 139), True),
-        (Ended(Account(), 139, (SIGINT,)), False),  # as it was asked to stop
-        (Ended(Account(), 139, interrupted=True), False),
-        (Ended(Account(state=STARTED), 139), False),
+        (Ended(RecordingTranscript(), 139), True),
+        (Ended(RecordingTranscript(), 139, (SIGINT,)), False),  # as it was asked to stop
+        (Ended(RecordingTranscript(), 139, interrupted=True), False),
+        (Ended(RecordingTranscript(state=STARTED), 139), False),
     ):
         assert _may_pass(ended) is again, ended
 
@@ -179,14 +183,18 @@ Run = Callable[..., Ended]
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     def record_it(
-        code: str, limit: float = 60, changed: Callable[[Account], None] = lambda _: None
+        code: str,
+        limit: float = 60,
+        changed: Callable[[RecordingTranscript], None] = lambda _: None,
     ) -> Ended:
         argv = (sys.executable, "-I", "-S", "-c", PRELUDE + code)
         manner = Manner(HASTY, premises=Premises(tmp_path, 0))
         with Supervisor(tmp_path) as supervisor:
-            claim = Claim(supervisor, (tmp_path,))
-            job = Job(Request(QUICK, limit), Recording(tmp_path), manner, claim, lambda _: None)
-            return Vigil(job, Subject(QUICK, changed), argv).run()
+            claim = MachineClaim(supervisor, (tmp_path,))
+            job = RecordingJob(
+                RecordingRequest(QUICK, limit), Recording(tmp_path), manner, claim, lambda _: None
+            )
+            return Vigil(job, RecordedSubject(QUICK, changed), argv).run()
 
     return record_it
 
@@ -211,7 +219,7 @@ def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path, run: Run) -> No
     pid = tmp_path / "pid"
     code = f"open({str(pid)!r}, 'w').write(str(os.getpid()))\nsay({BEGUN[0]!r}); time.sleep(60)"
 
-    def fail(account: Account) -> None:
+    def fail(account: RecordingTranscript) -> None:
         raise ZeroDivisionError(account.state.name)
 
     with pytest.raises(ZeroDivisionError):

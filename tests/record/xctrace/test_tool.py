@@ -9,7 +9,7 @@ import pytest
 from recording_fakes import Scenario
 from tracekit.base.errors import ToolError
 from tracekit.record.xctrace.command import Completed
-from tracekit.record.xctrace.tool import Timeouts, Version, Xctrace, find_xctrace, locate
+from tracekit.record.xctrace.tool import ToolTimeouts, Version, Xctrace, find_xctrace, locate
 
 XML = '<?xml version="1.0"?>\n<trace-query-result>\n</trace-query-result>\n'
 NOT_READY = ("", "Export failed: Document Missing Template Error\n", 10)
@@ -39,7 +39,7 @@ class Answers:
 
 
 def tool(run: Answers) -> Xctrace:
-    return Xctrace("/X/xctrace", run, Timeouts(pauses=(0, 0)))
+    return Xctrace("/X/xctrace", run, ToolTimeouts(pauses=(0, 0)))
 
 
 def test_a_version_is_known_by_its_build() -> None:

@@ -11,7 +11,7 @@ from bundle_writer import TIME, Col, Table, Thread, ThreadName
 from bundle_writer.keyed import Archived, by_number
 from small_bundle import PYTHON, TICK, documented, process, process_info
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.names import Document, Names
+from tracekit.tables.bundle.names import BundleDocument, Names
 from tracekit.tables.losses import Flaw
 
 THREADS = {
@@ -146,7 +146,7 @@ def test_a_damaged_document_is_told(tmp_path: Path, subtests: pytest.Subtests) -
     ):
         with subtests.test(content=content):
             (tmp_path / "form.template").write_bytes(content)
-            document = Document(Files(tmp_path))
+            document = BundleDocument(Files(tmp_path))
             assert document.run(3) is None
             assert why in document.why_not(3)
             assert "form.template" in document.why_not(3)

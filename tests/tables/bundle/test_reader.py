@@ -32,7 +32,7 @@ from tracekit.tables.bundle.container.requirements import Field, Requirements
 from tracekit.tables.bundle.container.store import StoreColumn
 from tracekit.tables.bundle.errors import ArchiveError, BundleError
 from tracekit.tables.bundle.reader import TEXTS, BundleReader, decimals, distinct, numbers, type_of
-from tracekit.tables.losses import Evidence, Flaw
+from tracekit.tables.losses import EncodingEvidence, Flaw
 from tracekit.tables.xml.node import ColumnCells
 
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1
@@ -106,7 +106,7 @@ def test_a_field_of_another_width_is_not_read(tmp_path: Path) -> None:
     }
     assert {column: kind.encoding for column, kind in found.items()} == WIDTHS
     for kind in found.values():
-        assert (kind.evidence is Evidence.NONE) == (kind.encoding is Encoding.UNKNOWN)
+        assert (kind.evidence is EncodingEvidence.NONE) == (kind.encoding is Encoding.UNKNOWN)
 
 
 MAIN = Thread(0x1D2FE4, PYTHON, "Main Thread")
@@ -158,8 +158,8 @@ def test_columns_of_which_nothing_is_known_are_empty_and_said_so(tmp_path: Path)
     types = ["GPUState", "ThermalState", "FramesPerSecond", "TextBacktrace"]
     (piece,) = reader_of(tmp_path, types, ("Idle", "Fair", Decimal(3), None)).pieces()
     assert [(loss.flaw, loss.evidence, loss.schema, loss.columns) for loss in piece.losses] == [
-        (Flaw.UNSURE, Evidence.INFERRED, "made", ("c1", "c2")),
-        (Flaw.UNSURE, Evidence.NONE, "made", ("c3",)),
+        (Flaw.UNSURE, EncodingEvidence.INFERRED, "made", ("c1", "c2")),
+        (Flaw.UNSURE, EncodingEvidence.NONE, "made", ("c3",)),
     ]
     cells = [column.cells.to_pylist() for column in piece.columns]
     assert cells == [[0], ["Idle"], ["Fair"], [3.0], [None]]

@@ -29,7 +29,7 @@ from labelled.program import simulate
 from labelled.setup import Counters
 from small_trace import SETUP
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
-from tracekit.tables.bundle.container.store import Store
+from tracekit.tables.bundle.container.store import TableStore
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.flat import read_flat
 from tracekit.tables.layout import Layout
@@ -59,7 +59,7 @@ def written_out(frame: pd.DataFrame, symbols: Symbols) -> pd.DataFrame:
     )
 
 
-def _frame(run: BundleRun, store: Store) -> pd.DataFrame:
+def _frame(run: BundleRun, store: TableStore) -> pd.DataFrame:
     reader = BundleReader(run, store, "//trace-toc[1]/run[1]/data[1]/table[1]")
     layout: Layout | None = None
     parts: list[pa.Table] = []

@@ -19,8 +19,8 @@ from tracekit.workload.worker.__main__ import _work
 from tracekit.workload.worker.loop import (
     FEWEST,
     FEWEST_PAIRS,
-    Loop,
-    Reference,
+    ReferenceWork,
+    StepLoop,
     Stop,
     budget,
     measure,
@@ -95,8 +95,8 @@ def counter() -> Counter:
 
 
 @pytest.fixture
-def loop(counter: Counter, account: Account) -> Loop:
-    return Loop(counter.step(), account, Stop())
+def loop(counter: Counter, account: Account) -> StepLoop:
+    return StepLoop(counter.step(), account, Stop())
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def spec(make_spec: Callable[..., Spec]) -> Spec:
     return make_spec(warmup=4, repeats=1)
 
 
-def test_each_step_is_awaited_and_marked(loop: Loop, counter: Counter, report: Report) -> None:
+def test_each_step_is_awaited_and_marked(loop: StepLoop, counter: Counter, report: Report) -> None:
     assert loop.run("steady", 3, NEVER) == 3
     assert counter.calls == ["submit", "wait"] * 3
     steps = report().steps
@@ -114,12 +114,12 @@ def test_each_step_is_awaited_and_marked(loop: Loop, counter: Counter, report: R
     assert loop.last == steps[-1].completed - steps[-1].start
 
 
-def test_a_deadline_long_past_still_lets_some_steps_be_made(loop: Loop) -> None:
+def test_a_deadline_long_past_still_lets_some_steps_be_made(loop: StepLoop) -> None:
     asked = ((100, 0), (1, 0), (0, NEVER))
     assert [loop.run("steady", *how) for how in asked] == [FEWEST, 1, 0]
 
 
-def test_a_stop_is_heard_after_the_step(loop: Loop, counter: Counter, report: Report) -> None:
+def test_a_stop_is_heard_after_the_step(loop: StepLoop, counter: Counter, report: Report) -> None:
     def ask() -> None:
         loop.stop.requests += 1
 
@@ -133,7 +133,7 @@ def test_a_stop_is_heard_after_the_step(loop: Loop, counter: Counter, report: Re
     assert len(report().steps) == 1
 
 
-def test_a_pipeline_is_marked_once(loop: Loop, counter: Counter, report: Report) -> None:
+def test_a_pipeline_is_marked_once(loop: StepLoop, counter: Counter, report: Report) -> None:
     counter.names = {"b", "a"}
     loop.look()
     loop.look()
@@ -142,7 +142,9 @@ def test_a_pipeline_is_marked_once(loop: Loop, counter: Counter, report: Report)
     assert [made.name for made in report().specializations] == ["a", "b", "c"]
 
 
-def test_new_pipelines_prolong_the_warm_up(loop: Loop, counter: Counter, report: Report) -> None:
+def test_new_pipelines_prolong_the_warm_up(
+    loop: StepLoop, counter: Counter, report: Report
+) -> None:
     def compile_another() -> None:
         if len(counter.calls) == 6:
             counter.names = {"late"}
@@ -154,7 +156,7 @@ def test_new_pipelines_prolong_the_warm_up(loop: Loop, counter: Counter, report:
 
 
 def test_a_warm_up_out_of_time_is_told(
-    loop: Loop, report: Report, monkeypatch: pytest.MonkeyPatch
+    loop: StepLoop, report: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracekit.workload.worker.phases._MOST_WARMUP", 0)
     calm_down(loop, 4)
@@ -162,7 +164,7 @@ def test_a_warm_up_out_of_time_is_told(
     assert (len(report().steps), report().warnings) == (1, (why,))
 
 
-def test_blocks_take_turns(loop: Loop, counter: Counter, report: Report, spec: Spec) -> None:
+def test_blocks_take_turns(loop: StepLoop, counter: Counter, report: Report, spec: Spec) -> None:
     loop.last = 50_000_000  # so that a block is one step
     measure(loop, spec)
     blocks = report().blocks
@@ -178,7 +180,7 @@ def test_blocks_end_when_there_is_nothing_left_to_do(
 ) -> None:
     """A block that was cut short is not marked: it cannot be compared."""
     step = replace(counter.step(), exhausted=lambda: counter.calls.count("wait") >= 5)
-    loop = Loop(step, account, Stop(), last=25_000_000)  # a block is two steps
+    loop = StepLoop(step, account, Stop(), last=25_000_000)  # a block is two steps
     measure(loop, spec)
     assert counter.calls.count("wait") == 5
     blocks = [(block.recorded, block.steps) for block in report().blocks]
@@ -189,7 +191,7 @@ def test_blocks_end_when_there_is_nothing_left_to_do(
 
 
 def test_steps_that_would_take_too_long_are_not_compared(
-    loop: Loop, counter: Counter, report: Report, spec: Spec
+    loop: StepLoop, counter: Counter, report: Report, spec: Spec
 ) -> None:
     loop.last = 2_000_000_000
     measure(loop, spec)
@@ -199,7 +201,7 @@ def test_steps_that_would_take_too_long_are_not_compared(
 
 
 def test_the_measurement_ends_in_time_though_steps_become_slow(
-    loop: Loop, counter: Counter, report: Report, spec: Spec, monkeypatch: pytest.MonkeyPatch
+    loop: StepLoop, counter: Counter, report: Report, spec: Spec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracekit.workload.worker.loop._MOST", 1.0)
     counter.on_wait = lambda: time.sleep(0.1)
@@ -217,7 +219,7 @@ def test_what_a_step_tells_is_marked_with_it(account: Account, report: Report) -
     span, gauge, request = Span("admit", 1, 2), Gauge("used", 4, 5), Request(0, 1, 2, 3)
     said = StepReport("sdpa", 3, [span], [gauge], [request])
     step = Step(int, lambda _: None, "cpu", tell=lambda: said)
-    Loop(step, account, Stop()).run("steady", 2, NEVER)
+    StepLoop(step, account, Stop()).run("steady", 2, NEVER)
     found = report()
     assert [(mark.variant, mark.tokens) for mark in found.steps] == [("sdpa", 3)] * 2
     assert found.spans == (span, span)
@@ -226,7 +228,7 @@ def test_what_a_step_tells_is_marked_with_it(account: Account, report: Report) -
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_captured_steps_lie_between_start_and_stop(
-    fails: bool, loop: Loop, counter: Counter, report: Report, tmp_path: Path
+    fails: bool, loop: StepLoop, counter: Counter, report: Report, tmp_path: Path
 ) -> None:
     def fail() -> None:
         raise RuntimeError("lost the device")
@@ -253,9 +255,9 @@ def test_captured_steps_lie_between_start_and_stop(
         capture_steps(loop, core, path, 2)
 
 
-def test_reference_work_rests_far_longer_than_it_took(loop: Loop, report: Report) -> None:
+def test_reference_work_rests_far_longer_than_it_took(loop: StepLoop, report: Report) -> None:
     done: list[int] = []
-    work = Reference(lambda: done.append(1), "MLX")
+    work = ReferenceWork(lambda: done.append(1), "MLX")
     for _ in range(3):
         work.take(loop)
     [gauge], [span] = report().gauges, report().spans
@@ -265,17 +267,17 @@ def test_reference_work_rests_far_longer_than_it_took(loop: Loop, report: Report
     work.due = 0
     work.take(loop)
     assert len(done) == 2
-    slow = Reference(lambda: time.sleep(0.002), "Python")
+    slow = ReferenceWork(lambda: time.sleep(0.002), "Python")
     slow.take(loop)
     assert slow.due >= time.monotonic_ns() + 60 * 2_000_000 - 20_000_000
 
 
-def test_the_workloads_own_reference_goes_first(loop: Loop, report: Report) -> None:
+def test_the_workloads_own_reference_goes_first(loop: StepLoop, report: Report) -> None:
     loop.mark_report(StepReport(gauges=(Gauge("used", 1.0, 5),)))
     assert not loop.referenced
     loop.mark_report(StepReport(gauges=(Gauge(REFERENCE, 7.0, 5, "ns"),)))
     loop.mark_report(StepReport())
-    Reference(lambda: None, "Python").take(loop)
+    ReferenceWork(lambda: None, "Python").take(loop)
     assert [gauge.source for gauge in report().gauges] == ["workload", "workload"]
 
 

@@ -18,7 +18,7 @@ from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.pieces import CAUSES, FEWEST, Cause, Party, attribute_gaps
 from tracekit.analysis.idle.samples import other_thread
 from tracekit.analysis.idle.waits import Waits, sampled_waits, waits_by_calls, waits_of
-from tracekit.analysis.idle.work import NO_WORK, Surroundings, Work, covered, written
+from tracekit.analysis.idle.work import NO_WORK, DeviceWork, Surroundings, covered, written
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
 from tracekit.analysis.intervals import FOREVER, IntervalSet, Runs, Times, heads_of
 from tracekit.analysis.intervals import gaps as between
@@ -197,7 +197,7 @@ def loaded_table(
 def gaps_table(
     loaded: pd.DataFrame,
     handover: Handover,
-    life: Work,
+    life: DeviceWork,
     timeline: pd.DataFrame,
     waits: Waits,
     around: Surroundings,
@@ -227,7 +227,7 @@ def gaps_table(
 
 def _gaps_by_device(
     loaded: pd.DataFrame,
-    life: Work,
+    life: DeviceWork,
     timeline: pd.DataFrame,
     waits: Waits,
     around: Surroundings,
@@ -254,7 +254,7 @@ def _gaps_by_device(
     return GapsTable(tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True))
 
 
-def _ran(life: Work, chosen: NDArray[np.bool_]) -> IntervalSet:
+def _ran(life: DeviceWork, chosen: NDArray[np.bool_]) -> IntervalSet:
     return IntervalSet.of(life.start[chosen], life.end[chosen])
 
 

@@ -66,7 +66,7 @@ def of_buffer(
 
 
 @dataclass(frozen=True)
-class Work:
+class DeviceWork:
     """One entry for each device interval of the target, ordered by start; NEVER: not known.
 
     The host began to write it, handed it over (`submitted`), and got it reported (`completed`);
@@ -91,7 +91,7 @@ def work_of(
     submissions: pd.DataFrame | None,
     encoders: pd.DataFrame | None,
     completions: pd.DataFrame | None,
-) -> Work:
+) -> DeviceWork:
     """Join the target's device intervals with what the other tables say of them."""
     own = in_order(device.own)
     start, end = bounds(own)
@@ -99,7 +99,7 @@ def work_of(
         unknown = np.full(start.size, -1)
         one_device = np.zeros(start.size, np.int64)
         begun = np.where(_undivided(own), NEVER, _host_begun(start, submissions))
-        return Work(begun, start, start, end, end, unknown, one_device)
+        return DeviceWork(begun, start, start, end, end, unknown, one_device)
     if _same_ids(own, submissions):
         commits = None
         own, submissions, encoders, completions = _in_commit_order(
@@ -111,7 +111,7 @@ def work_of(
     if completions is not None:
         completed = of_buffer(own, completions, moments(completions["time"]), "max")
         end = np.where(completed == NEVER, end, np.minimum(end, np.maximum(start, completed)))
-    return Work(begun, submitted, start, end, completed, _numbers(own), device_numbers(own))
+    return DeviceWork(begun, submitted, start, end, completed, _numbers(own), device_numbers(own))
 
 
 def _numbers(own: pd.DataFrame) -> Times:
@@ -187,7 +187,7 @@ def _in_commit_order(
 
 def timeline_table(
     device: Device,
-    life: Work,
+    life: DeviceWork,
     submissions: pd.DataFrame | None,
     encoders: pd.DataFrame | None,
 ) -> pd.DataFrame:

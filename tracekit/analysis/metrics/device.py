@@ -6,7 +6,7 @@ Counters are device-wide; samples in which other processes used the GPU do not c
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.counters import Group, Kind, highest, mean_of
+from tracekit.analysis.counters import CounterKind, Group, highest, mean_of
 from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.analysis.iterations import Loop
@@ -81,14 +81,14 @@ def _start_latency(gpu: Device, share: float) -> float:
 @metric("ratio")
 def top_limiter(counter_means: pd.DataFrame) -> float:
     """Highest mean of all limiters: the time in which one unit worked or was stalled."""
-    load = highest(counter_means, (Kind.LIMITER,), tuple(Group))
+    load = highest(counter_means, (CounterKind.LIMITER,), tuple(Group))
     if load is None:
         raise Unavailable("no limiter was recorded.")
     return load.share
 
 
 def _counted(
-    name: str, kind: Kind, unit: str, meaning: str, better: Better = Better.NEITHER
+    name: str, kind: CounterKind, unit: str, meaning: str, better: Better = Better.NEITHER
 ) -> Metric:
     """Make a metric of one counter: a share where its mean is one, else GB/s."""
     percent = not name.endswith("_bandwidth")
@@ -110,20 +110,20 @@ _IN_PERCENT = "where the chip counts it as a percentage (M1)."
 COUNTER_METRICS = (
     _counted(
         "compute_occupancy",
-        Kind.OCCUPANCY,
+        CounterKind.OCCUPANCY,
         "compute",
         "Threads of compute kernels in flight, as a share of those that the GPU can hold.",
         Better.HIGHER,
     ),
     _counted(
         "alu_utilization",
-        Kind.UTILIZATION,
+        CounterKind.UTILIZATION,
         "ALU",
         "Share of the arithmetic units' capacity that did work, stalls left out.",
     ),
     top_limiter,
     *(
-        _counted(f"gpu_{way}_{name}", Kind.BANDWIDTH, way, f"Bandwidth of {way}s, {words}")
+        _counted(f"gpu_{way}_{name}", CounterKind.BANDWIDTH, way, f"Bandwidth of {way}s, {words}")
         for name, words in (("bandwidth", _IN_GB), ("bandwidth_share", _IN_PERCENT))
         for way in ("read", "write")
     ),

@@ -3,7 +3,15 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.counters import FEWEST, Group, Kind, bandwidth, extremes, highest, mean_of
+from tracekit.analysis.counters import (
+    FEWEST,
+    CounterKind,
+    Group,
+    bandwidth,
+    extremes,
+    highest,
+    mean_of,
+)
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.machine import Machine
@@ -41,11 +49,14 @@ def low_occupancy(
         work, when other processes used the GPU in most of them, as counters are device-wide, and
         where a CPU did the work.
     """
-    occupancy = mean_of(counter_means, Kind.OCCUPANCY, "compute")
+    occupancy = mean_of(counter_means, CounterKind.OCCUPANCY, "compute")
     if pd.isna(occupancy["share"]):
         raise Unavailable(f"this chip does not count {occupancy['counter']} in percent.")
     memory = bandwidth(counter_means, machine)
-    loads = [highest(counter_means, (Kind.UTILIZATION,), (Group.ARITHMETIC, Group.MEMORY)), memory]
+    loads = [
+        highest(counter_means, (CounterKind.UTILIZATION,), (Group.ARITHMETIC, Group.MEMORY)),
+        memory,
+    ]
     useful = max((load for load in loads if load), key=lambda load: load.share, default=None)
     if occupancy["share"] >= limit or (useful and useful.share >= busy):
         return

@@ -80,7 +80,7 @@ Said = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Place:
+class SourcePlace:
     """A file or folder: its file system of fsspec, and what it is called there.
 
     `name` is the path as it was given, or the URL without secrets.
@@ -106,15 +106,15 @@ class Place:
         """The last part of its path."""
         return self.path.rstrip("/").rpartition("/")[2]
 
-    def listed(self) -> list[tuple["Place", Said]]:
+    def listed(self) -> list[tuple["SourcePlace", Said]]:
         """Return what lies in this folder, by name, with what the file system says of each."""
         said: Any = self._asked("ls", self.path, detail=True)
-        found: list[tuple[Place, Said]] = []
+        found: list[tuple[SourcePlace, Said]] = []
         for entry in sorted(said, key=itemgetter("name")):
             path = entry["name"].rstrip("/")
             if path != self.path.rstrip("/"):
                 name = joined(self.name, self._below(path))
-                found.append((Place(self.filesystem, path, name), entry))
+                found.append((SourcePlace(self.filesystem, path, name), entry))
         return found
 
     def info(self) -> Said:
@@ -165,7 +165,7 @@ def forget_listings(filesystem: Any) -> None:
         filesystem = getattr(filesystem, "fs", None)
 
 
-def place_of(words: str) -> Place:
+def place_of(words: str) -> SourcePlace:
     """Return the place that a path or a URL of fsspec names; chains of URLs are understood."""
     try:
         filesystem, found = url_to_fs(words)
@@ -180,7 +180,7 @@ def place_of(words: str) -> Place:
         ) from error
     except Exception as error:
         raise _unreadable(shown(words), error) from error
-    place = Place(filesystem, str(found), shown(words))
+    place = SourcePlace(filesystem, str(found), shown(words))
     return replace(place, name=words.removeprefix(scheme(words))) if place.local else place
 
 
@@ -212,7 +212,7 @@ class SourceForm(StrEnum):
 class RecordingSource:
     """A recording: `place` is a folder, or a file for a zipped bundle and a single export."""
 
-    place: Place
+    place: SourcePlace
     form: SourceForm
 
     @property
@@ -304,8 +304,8 @@ def _of(words: str) -> Iterator[RecordingSource]:
 
 
 def _matching(
-    folder: Place, pattern: re.Pattern[str], deepest: int
-) -> Iterator[tuple[Place, Said]]:
+    folder: SourcePlace, pattern: re.Pattern[str], deepest: int
+) -> Iterator[tuple[SourcePlace, Said]]:
     for place, said in folder.listed():
         if pattern.match(place.path):
             yield place, said
@@ -317,7 +317,7 @@ def _matching(
             yield from _matching(place, pattern, deepest)
 
 
-def _named(place: Place, said: Said, *, strict: bool = True) -> Iterator[RecordingSource]:
+def _named(place: SourcePlace, said: Said, *, strict: bool = True) -> Iterator[RecordingSource]:
     """Yield what a name stands for; of what a pattern matches, other files are passed over."""
     if said["type"] == "directory":
         yield from _in(place, _DEEPEST)
@@ -332,7 +332,7 @@ def _named(place: Place, said: Said, *, strict: bool = True) -> Iterator[Recordi
         )
 
 
-def _in(folder: Place, deepest: int) -> Iterator[RecordingSource]:
+def _in(folder: SourcePlace, deepest: int) -> Iterator[RecordingSource]:
     there = folder.listed()
     if any(place.base == "recording.json" for place, _ in there):
         yield RecordingSource(folder, SourceForm.RUN)
@@ -353,12 +353,12 @@ def _in(folder: Place, deepest: int) -> Iterator[RecordingSource]:
             yield from _in(place, deepest - 1)
 
 
-def _to_look_through(place: Place, said: Said) -> bool:
+def _to_look_through(place: SourcePlace, said: Said) -> bool:
     hidden = place.base.startswith(".") or place.base.endswith(_GPUTRACE)
     return said["type"] == "directory" and not said.get("islink") and not hidden
 
 
-def _holds_an_export(place: Place) -> bool:
+def _holds_an_export(place: SourcePlace) -> bool:
     if not place.base.lower().endswith(".xml"):
         return False
     # File systems raise what they like.

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from tracekit.base import InputError, InterruptedRunError, TracekitError, UsageError
-from tracekit.fleet.query.database import Answer, Database
+from tracekit.fleet.query.database import QueryDatabase, QueryResult
 from tracekit.fleet.query.sources import Opener, sources
 from tracekit.fleet.query.views import LeftOut, Views
 from tracekit.record import Progress, quiet
@@ -53,7 +53,7 @@ def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 @contextmanager
 def asked(
     sql: str, paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
-) -> Generator[tuple[Answer, tuple[str, ...]]]:
+) -> Generator[tuple[QueryResult, tuple[str, ...]]]:
     """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
 
     Yield the answer, whose rows can be read for as long as the context lasts, and what it does not
@@ -70,7 +70,7 @@ def asked(
     with tempfile.TemporaryDirectory(prefix="tracekit-query-") as name:
         workshop = Path(name).resolve()
         folders = [batch.path / name for batch in found.batches for name in ("tables", "results")]
-        database = Database(folders, workshop)
+        database = QueryDatabase(folders, workshop)
         try:
             left_out = LeftOut()
             opener = Opener(workshop, number)
@@ -88,13 +88,13 @@ def asked(
             database.close()
 
 
-def _answer(sql: str, database: Database, views: Views) -> Answer:
+def _answer(sql: str, database: QueryDatabase, views: Views) -> QueryResult:
     """Ask, and make each table that DuckDB misses, until it misses none."""
     require_question(database.connection, sql)
     made: set[str] = set()
     while True:
         try:
-            return Answer(database, sql)
+            return QueryResult(database, sql)
         except duckdb.CatalogException as error:
             name = missing_table(error).lower()
             if not name or name in made:

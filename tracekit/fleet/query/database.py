@@ -71,7 +71,7 @@ _FAMILY = (
 )
 
 
-class Database:
+class QueryDatabase:
     """A database in memory, whose views read Parquet files of some folders."""
 
     def __init__(self, readable: Iterable[Path], workshop: Path) -> None:
@@ -119,10 +119,10 @@ class Database:
         self.connection.close()
 
 
-class Answer:
+class QueryResult:
     """What was asked for; its rows are computed when they are written or shown."""
 
-    def __init__(self, database: Database, sql: str) -> None:
+    def __init__(self, database: QueryDatabase, sql: str) -> None:
         """Ask; raise the error of DuckDB where it cannot be answered."""
         relation = database.waiting(lambda: database.connection.sql(sql))
         assert relation is not None, "what returns nothing is no question"

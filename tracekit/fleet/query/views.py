@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from tracekit.base import InputError, RecordingError, TracekitError, UsageError
 from tracekit.fleet.batch.results import ROW_SCHEMA
 from tracekit.fleet.query import overviews
-from tracekit.fleet.query.database import Database
+from tracekit.fleet.query.database import QueryDatabase
 from tracekit.fleet.query.sources import AskedRun, Opener, Sources, sources
 from tracekit.pipeline import tables_of
 from tracekit.record import Progress, quiet
@@ -105,7 +105,7 @@ View = tuple[str, int, list[str]]  # its name, how many runs have it, its column
 class Views:
     """The views of a database; `left_out` grows with what they lack, and why."""
 
-    database: Database
+    database: QueryDatabase
     sources: Sources
     opener: Opener
     left_out: LeftOut

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from tracekit.machine import Crowd, Spent, crowd_between, spent
+from tracekit.machine import CpuTime, Crowd, crowd_between, spent
 
-Count = Callable[[], Spent]
+Count = Callable[[], CpuTime]
 _LEAST = 0.25  # seconds: counts of CPU time tick in hundredths
 _SHARE = 0.25  # of the time that was measured: beside others for longer, medians may be of it
 
 
-def count_now() -> Spent:
+def count_now() -> CpuTime:
     """Count CPU time up to now; this process is ours."""
     return spent(())
 

@@ -133,7 +133,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SubjectRatio:
     """How many times quicker a subject is than another; None with the reason if not known.
 
     `verdict` is that on the time of a call against the `threshold`, by the rule of all comparisons;
@@ -161,7 +161,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchRow:
     """One subject.
 
     `state` is "partial" if the bench was stopped or the subject failed on its way, and `reason`
@@ -197,8 +197,8 @@ class Row:
     sets: int = 0
     working_set: int = 0
     residence: Literal["memory", "cache", "unknown"] = "unknown"
-    speed_up: Comparison | None = None
-    against: Comparison | None = None
+    speed_up: SubjectRatio | None = None
+    against: SubjectRatio | None = None
     disturbed: str = ""
 
     @property
@@ -235,7 +235,7 @@ class Bench:
     environment: Mapping[str, Any]
     shape: Shape
     settings: Mapping[str, Any]
-    rows: Sequence[Row]
+    rows: Sequence[BenchRow]
     started: str = ""
     interrupted: bool = False
     version: int = VERSION
@@ -253,7 +253,7 @@ def _ms(nanoseconds: float | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e6
 
 
-def columns(row: Row, shape: Shape) -> dict[str, Any]:
+def columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
     """Return what a line of the CSV holds, by column; what is not known is None."""
     micro = row.micro and row.micro.summary
     heads = None if row.family == "norm" else shape
@@ -366,6 +366,6 @@ def as_csv(bench: Bench) -> str:
     """Return a line for each subject; what is not known is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns(Row("", "", "failed"), bench.shape))
+    writer.writerow(columns(BenchRow("", "", "failed"), bench.shape))
     writer.writerows(columns(row, bench.shape).values() for row in bench.rows)
     return text.getvalue()

@@ -12,7 +12,14 @@ import psutil
 
 from tracekit.base import UsageError
 from tracekit.machine import last_cache
-from tracekit.ops import Problem, check_heads, draw_lengths, draw_problem, gathered, padding_mask
+from tracekit.ops import (
+    DecodeProblem,
+    check_heads,
+    draw_lengths,
+    draw_problem,
+    gathered,
+    padding_mask,
+)
 from tracekit.workload import DtypeName, Step, Work, backend, step_of
 
 
@@ -157,7 +164,7 @@ class Inputs:
         return max(self.lens)
 
     @cached_property
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> tuple[DecodeProblem, ...]:
         """Decode calls over pages, one for each set."""
         shape = self.shape
         return tuple(
@@ -204,7 +211,7 @@ def _contiguous(*arrays: mx.array) -> tuple[mx.array, mx.array]:
     return keys, values
 
 
-class Unavailable(Exception):  # noqa: N818  nothing went wrong
+class SubjectUnavailable(Exception):  # noqa: N818  nothing went wrong
     """An implementation cannot run on this machine; its text says why, without a full stop."""
 
 
@@ -273,8 +280,8 @@ class Subject:
     """A named implementation.
 
     Those of one `family` do the same work on the same inputs; speed-ups are against its `naive`
-    one. `prepare` raises `Unavailable` where it cannot run. `paged` says that its keys and values
-    lie in pages, so that the size of a block matters.
+    one. `prepare` raises `SubjectUnavailable` where it cannot run. `paged` says that its keys and
+    values lie in pages, so that the size of a block matters.
     """
 
     name: str

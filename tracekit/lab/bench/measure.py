@@ -28,14 +28,21 @@ from tracekit.lab.bench.document import (
     HOST,
     INTERRUPTED,
     Bench,
-    Comparison,
-    Row,
+    BenchRow,
+    SubjectRatio,
     Timing,
     calls_of,
     rounds_of,
     summarize,
 )
-from tracekit.lab.bench.inputs import Inputs, Prepared, Shape, Subject, Unavailable, cache_here
+from tracekit.lab.bench.inputs import (
+    Inputs,
+    Prepared,
+    Shape,
+    Subject,
+    SubjectUnavailable,
+    cache_here,
+)
 from tracekit.lab.bench.subjects.attention import DECODE, PREFILL
 from tracekit.lab.bench.subjects.layers import CACHE, NORM
 from tracekit.lab.metal_queue import Dispatch, load_metal, time_kernels
@@ -111,13 +118,13 @@ def measure_in_turns(
     progress: Progress,
     title: str = "",
     count: Count = count_now,
-) -> tuple[dict[str, Row], bool]:
+) -> tuple[dict[str, BenchRow], bool]:
     """Prepare subjects, measure them in turns, and time their kernels on the GPU.
 
     Return rows by the names of subjects, and whether somebody stopped it. `count` tells what CPU
     time all processes have used, for rows to say whether others left enough of it.
     """
-    rows: dict[str, Row] = {}
+    rows: dict[str, BenchRow] = {}
     runners: list[Runner] = []
     try:
         for subject, inputs in subjects:
@@ -126,10 +133,12 @@ def measure_in_turns(
                 runners.append(Runner(subject, inputs, subject.prepare(inputs)))
             except UsageError:
                 raise
-            except Unavailable as why:
-                rows[subject.name] = Row(subject.name, subject.family, "unavailable", str(why))
+            except SubjectUnavailable as why:
+                rows[subject.name] = BenchRow(subject.name, subject.family, "unavailable", str(why))
             except Exception as error:  # noqa: BLE001  one that fails must not end the others
-                rows[subject.name] = Row(subject.name, subject.family, "failed", describe(error))
+                rows[subject.name] = BenchRow(
+                    subject.name, subject.family, "failed", describe(error)
+                )
         company = Company(count)
         _sample_all(runners, effort, clock, company, lambda text: progress(f"{title}{text}"))
         disturbed = company.describe()
@@ -199,8 +208,8 @@ def describe(error: Exception) -> str:
 
 
 def compared(
-    rows: Sequence[Row], subjects: Sequence[Subject], against: str | None, threshold: float
-) -> list[Row]:
+    rows: Sequence[BenchRow], subjects: Sequence[Subject], against: str | None, threshold: float
+) -> list[BenchRow]:
     """Fill in each row's speed-up against its family's naive subject, and against `against`.
 
     The latter has a verdict, by a threshold: the least change of the time that matters.
@@ -217,18 +226,20 @@ def compared(
     ]
 
 
-def _comparison(row: Row, other: str | None, rows: Mapping[str, Row]) -> Comparison | None:
+def _comparison(
+    row: BenchRow, other: str | None, rows: Mapping[str, BenchRow]
+) -> SubjectRatio | None:
     if other is None or other == row.name or row.micro is None:
         return None
     base = rows.get(other)
     if base is not None and base.family != row.family:
         return None  # those of another family do other work
     if base is None or base.micro is None:
-        return Comparison(other, reason=f"{other} was not measured")
+        return SubjectRatio(other, reason=f"{other} was not measured")
     return quicker(row.micro.samples, base.micro.samples, other)
 
 
-def _judged(found: Comparison | None, row: Row, threshold: float) -> Comparison | None:
+def _judged(found: SubjectRatio | None, row: BenchRow, threshold: float) -> SubjectRatio | None:
     """Return a comparison with its verdict: the rule of all comparisons, on the time of a call."""
     if found is None or found.median is None:
         return found
@@ -245,22 +256,22 @@ def _judged(found: Comparison | None, row: Row, threshold: float) -> Comparison 
     return replace(found, verdict=verdict, doubt=why, threshold=threshold)
 
 
-def quicker(ours: Sequence[float], theirs: Sequence[float], other: str) -> Comparison:
+def quicker(ours: Sequence[float], theirs: Sequence[float], other: str) -> SubjectRatio:
     """Compare samples of the same rounds: how many times as long the other takes."""
     pairs = min(len(ours), len(theirs))
     if min((*ours[:pairs], *theirs[:pairs]), default=0) <= 0:
-        return Comparison(other, reason="a sample took no time that this clock can see")
+        return SubjectRatio(other, reason="a sample took no time that this clock can see")
     found = paired_ratio(theirs[:pairs], ours[:pairs])
-    return Comparison(other, found.median, found.low, found.high, found.pairs)
+    return SubjectRatio(other, found.median, found.low, found.high, found.pairs)
 
 
-def finished(runner: Runner, stopped: str = "") -> Row:
+def finished(runner: Runner, stopped: str = "") -> BenchRow:
     """Make a row of what a subject left; `stopped` says why it was stopped before its time."""
     prepared, step = runner.prepared, runner.prepared.step
     reason = runner.failure or stopped
     dispatches, no_gpu = ((), reason) if reason else gpu_times(prepared)
     stopped_as = "partial" if runner.micro else "failed"
-    return Row(
+    return BenchRow(
         name=runner.subject.name,
         family=runner.subject.family,
         state=stopped_as if reason else "measured",
@@ -338,7 +349,7 @@ def run_bench(
     if settings.against is not None:
         require(settings.against, [subject.name for subject in asked], "subject")
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    inputs, rows, stopped = Inputs(shape, cache_here()), dict[str, Row](), False
+    inputs, rows, stopped = Inputs(shape, cache_here()), dict[str, BenchRow](), False
     for family in dict.fromkeys(subject.family for subject in asked):
         pairs = [(subject, inputs) for subject in asked if subject.family == family]
         found, stopped = measure_in_turns(
@@ -365,7 +376,7 @@ def run_bench(
     )
 
 
-def _environment(inputs: Inputs, rows: Sequence[Row]) -> dict[str, Any]:
+def _environment(inputs: Inputs, rows: Sequence[BenchRow]) -> dict[str, Any]:
     on_gpu = any(row.dispatches for row in rows)
     return {
         "tracekit": version("tracekit"),

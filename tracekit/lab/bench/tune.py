@@ -11,11 +11,11 @@ import mlx.core as mx
 import msgspec
 
 from tracekit.lab.bench.company import Count, count_now
-from tracekit.lab.bench.document import VERSION, Comparison, Row
+from tracekit.lab.bench.document import VERSION, BenchRow, SubjectRatio
 from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
 from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns, quicker
 from tracekit.lab.bench.subjects.attention import paged
-from tracekit.ops import HD_TILES, LEAST_BUFFER, Plan, Problem, check_head_dim, plan
+from tracekit.ops import HD_TILES, LEAST_BUFFER, DecodePlan, DecodeProblem, check_head_dim, plan
 from tracekit.record import Progress, quiet
 from tracekit.workload import backend
 
@@ -49,8 +49,8 @@ class Ranked:
     """
 
     candidate: Candidate
-    row: Row
-    behind: Comparison | None
+    row: BenchRow
+    behind: SubjectRatio | None
     tied: bool
 
 
@@ -64,8 +64,8 @@ class Tuning:
 
     shape: Shape
     ranked: tuple[Ranked, ...]
-    failed: tuple[Row, ...]
-    planned: Plan | None
+    failed: tuple[BenchRow, ...]
+    planned: DecodePlan | None
     without_meaning: str = ""
     interrupted: bool = False
 
@@ -120,7 +120,7 @@ def tune(
     )
 
 
-def ranked(rows: Iterable[Row], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:
+def ranked(rows: Iterable[BenchRow], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:
     """Order rows by their median, fastest first, and compare each with the fastest in pairs."""
     timed = sorted(
         ((row.micro, row) for row in rows if row.micro), key=lambda pair: pair[0].summary.median
@@ -133,13 +133,13 @@ def ranked(rows: Iterable[Row], by_name: Mapping[str, Candidate]) -> tuple[Ranke
     return tuple(made)
 
 
-def planned(shape: Shape) -> Plan:
+def planned(shape: Shape) -> DecodePlan:
     """Return how paged attention launches a shape, unless a caller says otherwise."""
     check_head_dim(shape.head_dim)
     dtype = getattr(mx, shape.dtype)
     # Arrays that are never evaluated take no memory.
     pages = (shape.batch * shape.table, shape.block_size, shape.kv_heads, shape.head_dim)
-    problem = Problem(
+    problem = DecodeProblem(
         mx.zeros((shape.batch, shape.q_heads, shape.head_dim), dtype),
         mx.zeros(pages, dtype),
         mx.zeros(pages, dtype),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from tracekit.base import Verdict, duration, quantity, size
-from tracekit.lab.bench.document import INTERRUPTED, LEAST_ROUNDS, Bench, Comparison, Row
+from tracekit.lab.bench.document import INTERRUPTED, LEAST_ROUNDS, Bench, BenchRow, SubjectRatio
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import Tuning
 
@@ -62,7 +62,7 @@ def remarks(bench: Bench) -> Iterator[str]:
         yield f"{_names(few)}: {LEAST_ROUNDS} samples or fewer; a larger --budget takes more."
 
 
-def verdicts(rows: Sequence[Row]) -> Iterator[str]:
+def verdicts(rows: Sequence[BenchRow]) -> Iterator[str]:
     """Yield the verdict on each subject that was compared with one that was asked for."""
     for row in rows:
         if row.against is not None and row.against.verdict is not None:
@@ -81,7 +81,7 @@ def warnings(bench: Bench) -> Iterator[str]:
             yield f"{row.name} has no ratio: {row.against.reason}."
 
 
-def disturbances(rows: Sequence[Row]) -> Iterator[str]:
+def disturbances(rows: Sequence[BenchRow]) -> Iterator[str]:
     """Yield of which families the times do not count, for others used the cores meanwhile."""
     for family in dict.fromkeys(row.family for row in rows):
         own = [row for row in rows if row.family == family and row.micro and row.disturbed]
@@ -124,7 +124,7 @@ def tuning_remarks(tuning: Tuning) -> Iterator[str]:
         )
 
 
-def times_words(found: Comparison | None) -> str:
+def times_words(found: SubjectRatio | None) -> str:
     """Return a ratio with its interval: "2.10 (2.05 to 2.31)"."""
     if found is None or found.median is None:
         return ""
@@ -133,7 +133,7 @@ def times_words(found: Comparison | None) -> str:
     return f"{found.median:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[BenchRow]) -> Table:
     gpu = any(row.dispatches for row in rows)
     naive = next((row.speed_up.other for row in rows if row.speed_up), "")
     other = next((row.against.other for row in rows if row.against), "")
@@ -147,7 +147,7 @@ def _table(rows: Sequence[Row]) -> Table:
     return tuple(head), [_cells(row, gpu, bool(naive), bool(other)) for row in rows]
 
 
-def _cells(row: Row, gpu: bool, naive: bool, other: bool) -> tuple[str, ...]:
+def _cells(row: BenchRow, gpu: bool, naive: bool, other: bool) -> tuple[str, ...]:
     assert row.micro is not None
     said = row.micro.summary
     name = row.name if row.kernel in {"", "mlx"} else f"{row.name} ({row.kernel})"
@@ -190,11 +190,11 @@ def _clocks(bench: Bench) -> str:
     return f"All times are by the host's clock. {' '.join(sorted(reasons))}".strip()
 
 
-def _missing(row: Row) -> str:
+def _missing(row: BenchRow) -> str:
     if row.state == "unavailable":
         return f"{row.name} is not available here: {row.reason}."
     return f"{row.name} failed: {row.reason}"
 
 
-def _names(rows: Sequence[Row]) -> str:
+def _names(rows: Sequence[BenchRow]) -> str:
     return ", ".join(row.name for row in rows)

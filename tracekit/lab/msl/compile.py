@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tracekit.base import KernelError, ToolError, UsageError, notes_folder, replacing
 from tracekit.lab.msl.compiler import SHIM, Compiler, compiler_words, find_compiler
-from tracekit.lab.msl.edits import Edited, Kernel, blank, without_comments
-from tracekit.lab.msl.program import ENTRY, MOST_BUFFERS, Library, Program
+from tracekit.lab.msl.edits import Edited, KernelText, blank, without_comments
+from tracekit.lab.msl.program import ENTRY, MOST_BUFFERS, KernelProgram, Library
 from tracekit.lab.msl.rewrite import rewritten
 from tracekit.lab.msl.signature import (
     Instance,
@@ -26,7 +26,7 @@ from tracekit.lab.msl.signature import (
 )
 
 
-def compile_kernel(kernel: Kernel, *, checked: bool = False) -> Program:
+def compile_kernel(kernel: KernelText, *, checked: bool = False) -> KernelProgram:
     """Compile one kernel for this processor, or take it from the cache.
 
     If `checked`, every access to a buffer is checked and its bytes are counted. The compiler is
@@ -62,7 +62,7 @@ def compile_kernel(kernel: Kernel, *, checked: bool = False) -> Program:
     except OSError as error:
         hint = "Remove the file; it is made again. Is its folder one that programs may run from?"
         raise ToolError(f"{path} cannot be loaded: {error}.", hint=hint) from error
-    return Program(kernel, parameters, library, code, checked=checked)
+    return KernelProgram(kernel, parameters, library, code, checked=checked)
 
 
 _DIRECTIVE = re.compile(r"[ \t]*#")
@@ -71,7 +71,7 @@ _LEFT_OUT = re.compile(r"[ \t]*#[ \t]*(?:include|import|pragma|line)\b")
 _MARK = "tracekit_line_"
 
 
-def with_live_lines(kernel: Kernel, compiler: Compiler) -> Kernel:
+def with_live_lines(kernel: KernelText, compiler: Compiler) -> KernelText:
     """Make blank what `#if` and its kin leave out, so that nobody judges what nobody compiles."""
     if not _CONDITION.search(kernel.text):
         return kernel
@@ -86,7 +86,7 @@ def with_live_lines(kernel: Kernel, compiler: Compiler) -> Kernel:
     return replace(kernel, text="\n".join(text))
 
 
-def expanded(kernel: Kernel, compiler: Compiler) -> str:
+def expanded(kernel: KernelText, compiler: Compiler) -> str:
     """Return the text with its macros replaced; "" where the preprocessor refuses it."""
     lines = without_comments(kernel.text).split("\n")
     source = "\n".join("" if _LEFT_OUT.match(line) else line for line in lines)
@@ -158,7 +158,7 @@ def _shim_text() -> str:
 
 
 def unit(
-    given: Kernel, *, checked: bool, expand: Callable[[Kernel], str]
+    given: KernelText, *, checked: bool, expand: Callable[[KernelText], str]
 ) -> tuple[str, tuple[Parameter, ...], Edited]:
     """Return the C++ file of a kernel, its parameters, and its text as rewritten.
 
@@ -178,7 +178,7 @@ def unit(
     return "\n".join(lines), parameters, code
 
 
-def _resolved(kernel: Kernel, expand: Callable[[Kernel], str]) -> tuple[Kernel, str]:
+def _resolved(kernel: KernelText, expand: Callable[[KernelText], str]) -> tuple[KernelText, str]:
     """Find the function behind a host name, and the code that declares it."""
     code = without_comments(kernel.text)
     found = _instance(code, kernel.function)
@@ -219,7 +219,7 @@ def _macros(text: str) -> set[str]:
     return set(re.findall(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", text, re.MULTILINE))
 
 
-def _call(kernel: Kernel, parameters: Sequence[Parameter]) -> list[str]:
+def _call(kernel: KernelText, parameters: Sequence[Parameter]) -> list[str]:
     function = f"{kernel.function}<{kernel.template}>" if kernel.template else kernel.function
     kind = "tracekit::type_at_t<{}, tracekit_types>"
     values = [_argument(parameter, kind.format(at)) for at, parameter in enumerate(parameters)]

@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path
 
 from tracekit.base import ToolError
-from tracekit.lab.msl.edits import Edited, Kernel
+from tracekit.lab.msl.edits import Edited, KernelText
 
 _PLACE = re.compile(r"\b0\.(metal|call|end):(\d+)(?::(\d+))?")
 _MOST_LINES = 12
 
 
-def compiler_words(words: str, kernel: Kernel, text: Edited) -> str:
+def compiler_words(words: str, kernel: KernelText, text: Edited) -> str:
     """Tell what a compiler said: its errors, each with the kernel's line, and the first notes."""
     lines = [
         line.replace("error: ", "").replace("fatal ", "")
@@ -29,7 +29,7 @@ def compiler_words(words: str, kernel: Kernel, text: Edited) -> str:
     return located("\n".join((lines or words.splitlines())[:_MOST_LINES]), kernel, text)
 
 
-def located(words: str, kernel: Kernel, text: Edited) -> str:
+def located(words: str, kernel: KernelText, text: Edited) -> str:
     """Put the names of files and the kernel's own columns in, and show the first such line."""
     shown = ""
 

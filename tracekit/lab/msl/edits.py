@@ -23,7 +23,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class KernelText:
     """A kernel as text, and the choices that make it one program.
 
     `text` is Metal source: as MLX generates it, or a `.metal` file with `[[kernel]]` functions.

@@ -17,8 +17,8 @@ import numpy as np
 from tracekit.base import ToolError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.compiler import Compiler, find_compiler
-from tracekit.lab.msl.edits import Kernel
-from tracekit.lab.msl.program import Array, Launched, Order, Program, Triple
+from tracekit.lab.msl.edits import KernelText
+from tracekit.lab.msl.program import Array, KernelProgram, Launched, ThreadOrder, Triple
 
 _PREFIX = "custom_kernel_"
 _TYPE = r"_(?:u?int(?:8|16|32|64)_t|b?float16_t|float|bool|complex64_t)[sc]?"
@@ -41,9 +41,9 @@ class Generated:
     threadgroup: Triple
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> KernelText:
         """What is to be compiled."""
-        return Kernel(self.text, self.function, self.template, f"{self.name}.metal")
+        return KernelText(self.text, self.function, self.template, f"{self.name}.metal")
 
 
 def generated(function: Callable[..., Any], *arrays: mx.array) -> tuple[Generated, ...]:
@@ -171,7 +171,7 @@ def _described(
 @contextmanager
 def emulation(
     *,
-    order: Order = Order.ASCENDING,
+    order: ThreadOrder = ThreadOrder.ASCENDING,
     seed: int = 0,
     checked: bool = False,
     lenient: bool = False,
@@ -209,8 +209,8 @@ def emulation(
 @lru_cache(maxsize=1024)
 def _program(
     text: str, function: str, template: str, name: str, checked: bool, _compiler: Compiler
-) -> Program:
-    return compile_kernel(Kernel(text, function, template, f"{name}.metal"), checked=checked)
+) -> KernelProgram:
+    return compile_kernel(KernelText(text, function, template, f"{name}.metal"), checked=checked)
 
 
 def _filled(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> Array:

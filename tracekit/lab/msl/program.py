@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from tracekit.base import KernelError, UsageError
 from tracekit.lab.msl.compiler import located
-from tracekit.lab.msl.edits import Edited, Kernel, without_comments
+from tracekit.lab.msl.edits import Edited, KernelText, without_comments
 from tracekit.lab.msl.signature import Parameter, constant_indices
 from tracekit.machine import usable_cores
 
 
-class Order(StrEnum):
+class ThreadOrder(StrEnum):
     """In which order the threads of a group run between two places where they meet.
 
     A result that depends on it shows a missing barrier or a data race.
@@ -32,7 +32,7 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True)
-class Traffic:
+class BufferTraffic:
     """Bytes of one buffer.
 
     `loaded` and `stored` count each access of each thread, `touched` each byte once.
@@ -55,14 +55,14 @@ class Statistics:
     barriers: int
     simd_operations: int
     threadgroup_bytes: int
-    traffic: Mapping[str, Traffic] = field(default_factory=dict[str, Traffic])
+    traffic: Mapping[str, BufferTraffic] = field(default_factory=dict[str, BufferTraffic])
 
 
 @dataclass(frozen=True)
 class Launched:
     """One launch of a kernel, and what was counted."""
 
-    kernel: Kernel
+    kernel: KernelText
     statistics: Statistics
 
 
@@ -77,7 +77,7 @@ _ROOM = 4096
 # A compiled library as ctypes sees it: see shim/launch.hpp and shim/interface.hpp.
 
 
-class _Buffer(ctypes.Structure):
+class _BufferStruct(ctypes.Structure):
     _fields_ = (("start", c_void_p), ("size", c_size_t), ("touched", c_void_p))
 
 
@@ -87,11 +87,11 @@ class _Type(ctypes.Structure):
     _fields_ = (("kind", c_int), ("size", c_uint), ("bytes", c_uint))
 
 
-class _Entry(ctypes.Structure):
+class _EntryStruct(ctypes.Structure):
     _fields_ = (("body", c_void_p), ("parameters", POINTER(_Type)))
 
 
-class _Request(ctypes.Structure):
+class _RequestStruct(ctypes.Structure):
     _fields_ = (
         ("grid", c_uint * 3),
         ("threadgroup", c_uint * 3),
@@ -101,13 +101,13 @@ class _Request(ctypes.Structure):
         ("lenient", c_int),
         ("buffer_count", c_uint),
         ("argument_count", c_uint),
-        ("buffers", POINTER(_Buffer)),
+        ("buffers", POINTER(_BufferStruct)),
         ("argument_bytes", POINTER(c_size_t)),
         ("stop", POINTER(c_int)),
     )
 
 
-class _Moved(ctypes.Structure):
+class _MovedStruct(ctypes.Structure):
     _fields_ = (("loaded", c_uint64), ("stored", c_uint64))
 
 
@@ -116,7 +116,7 @@ class _Counts(ctypes.Structure):
         ("barriers", c_uint64),
         ("simd_operations", c_uint64),
         ("threadgroup_bytes", c_uint64),
-        ("traffic", _Moved * MOST_BUFFERS),
+        ("traffic", _MovedStruct * MOST_BUFFERS),
     )
 
 
@@ -130,15 +130,15 @@ class Library:
         library = ctypes.CDLL(str(path))
         self._run = library.tracekit_run
         self._run.argtypes = [
-            POINTER(_Entry), POINTER(_Request), POINTER(_Counts), c_char_p, c_size_t,
+            POINTER(_EntryStruct), POINTER(_RequestStruct), POINTER(_Counts), c_char_p, c_size_t,
         ]  # fmt: skip
         self._run.restype = c_int
         share = library.tracekit_share_stacks
         share.argtypes, share.restype = [c_void_p], c_void_p
         Library._stacks = share(Library._stacks)
-        self.entry = _Entry.in_dll(library, ENTRY)
+        self.entry = _EntryStruct.in_dll(library, ENTRY)
 
-    def run(self, request: _Request, patience: float) -> tuple[_Counts, str]:
+    def run(self, request: _RequestStruct, patience: float) -> tuple[_Counts, str]:
         """Launch; return what was counted, and why it failed or ""; "stopped" after `patience`."""
         counts, message = _Counts(), ctypes.create_string_buffer(_ROOM)
         stop = c_int(0)
@@ -166,7 +166,7 @@ _MARGIN = 4096  # bytes on both sides of what is written
 _UNTOUCHED = 0xA5
 
 
-class _Bound:
+class _BoundArrays:
     """Arrays as bound to one launch.
 
     `table` holds address, size and map of touched bytes of each buffer, by its number; `touched`
@@ -174,7 +174,7 @@ class _Bound:
     """
 
     def __init__(self) -> None:
-        self.table: list[_Buffer] = []
+        self.table: list[_BufferStruct] = []
         self.touched: dict[str, Array] = {}
         self._held: list[Array] = []
         self._copies: list[tuple[str, Array, Array, Array]] = []
@@ -193,12 +193,12 @@ class _Bound:
                 self._copies.append((parameter.name, array, copy, room))
             array = copy
         missing = parameter.index + 1 - len(self.table)
-        self.table += [_Buffer(None, 0, None) for _ in range(missing)]
+        self.table += [_BufferStruct(None, 0, None) for _ in range(missing)]
         touched = None
         if checked:
             bits = self.touched[parameter.name] = np.zeros(array.nbytes // 64 + 1, np.uint64)
             touched = bits.ctypes.data
-        self.table[parameter.index] = _Buffer(array.ctypes.data, array.nbytes, touched)
+        self.table[parameter.index] = _BufferStruct(array.ctypes.data, array.nbytes, touched)
         self._held.append(array)
 
     def write_back(self) -> str:
@@ -223,7 +223,7 @@ def _copied(array: Array) -> tuple[Array, Array]:
     return room, copy
 
 
-def _is_there(parameter: Parameter, kernel: Kernel) -> bool:
+def _is_there(parameter: Parameter, kernel: KernelText) -> bool:
     """Say whether a parameter that depends on a function constant is there."""
     if not parameter.condition:
         return True
@@ -258,12 +258,12 @@ _WHERE = "Compile it with checked=True to learn where."
 _LARGEST = 2**32 - 1
 
 
-class Program:
+class KernelProgram:
     """A kernel that is compiled for this processor; `checked` watches and counts its accesses."""
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: KernelText,
         parameters: tuple[Parameter, ...],
         library: Library,
         text: Edited,
@@ -281,7 +281,7 @@ class Program:
         *,
         grid: Triple,
         threadgroup: Triple,
-        order: Order = Order.ASCENDING,
+        order: ThreadOrder = ThreadOrder.ASCENDING,
         seed: int = 0,
         threadgroup_bytes: Mapping[int, int] | None = None,
         lenient: bool = False,
@@ -299,10 +299,11 @@ class Program:
         bound = self._bound(buffers)
         given = threadgroup_bytes or {}
         sizes = [given.get(at, 0) for at in range(max(given, default=-1) + 1)]
-        request = _Request(
-            grid, threadgroup, list(Order).index(order), usable_cores(),
+        request = _RequestStruct(
+            grid, threadgroup, list(ThreadOrder).index(order), usable_cores(),
             seed % 2**64, lenient, len(bound.table), len(sizes),
-            (_Buffer * len(bound.table))(*bound.table), (ctypes.c_size_t * len(sizes))(*sizes),
+            (_BufferStruct * len(bound.table))(*bound.table),
+            (ctypes.c_size_t * len(sizes))(*sizes),
         )  # fmt: skip
         request.held = bound  # its arrays, as long as anything can run
         counts, message = self._library.run(request, patience)
@@ -315,7 +316,7 @@ class Program:
             )
         return self._statistics(counts, bound)
 
-    def _bound(self, buffers: Mapping[str, Array]) -> _Bound:
+    def _bound(self, buffers: Mapping[str, Array]) -> _BoundArrays:
         """Bind arrays; raise UsageError where one is missing, unknown, or does not fit."""
         wanted = {
             parameter.name: (at, parameter)
@@ -331,7 +332,7 @@ class Program:
                 f"The buffers do not fit the kernel: {', '.join(problems)}.",
                 hint=f"It has: {', '.join(names) or 'none'}.",
             )
-        bound = _Bound()
+        bound = _BoundArrays()
         for name, (at, declared) in wanted.items():
             array = _fitting(buffers[name], declared, self._library.entry.parameters[at])
             others = (other for key, other in buffers.items() if key != name)
@@ -355,13 +356,13 @@ class Program:
             hint=_WHERE if unchecked else "",
         )
 
-    def _statistics(self, counts: _Counts, bound: _Bound) -> Statistics:
-        traffic: dict[str, Traffic] = {}
+    def _statistics(self, counts: _Counts, bound: _BoundArrays) -> Statistics:
+        traffic: dict[str, BufferTraffic] = {}
         for parameter in self.parameters:
             if parameter.name in bound.touched and not parameter.is_reference:
                 moved = counts.traffic[parameter.index]
                 touched = int(np.bitwise_count(bound.touched[parameter.name]).sum(dtype=np.int64))
-                traffic[parameter.name] = Traffic(moved.loaded, moved.stored, touched)
+                traffic[parameter.name] = BufferTraffic(moved.loaded, moved.stored, touched)
         return Statistics(
             counts.barriers, counts.simd_operations, counts.threadgroup_bytes, traffic
         )

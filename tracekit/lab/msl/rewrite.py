@@ -14,7 +14,7 @@ from tracekit.base import UsageError
 from tracekit.lab.msl.edits import (
     Edit,
     Edited,
-    Kernel,
+    KernelText,
     blank,
     edited,
     without_comments,
@@ -48,7 +48,7 @@ _SYSTEM = re.compile(
 )
 
 
-def refuse_unknown(code: str, original: str, kernel: Kernel) -> None:
+def refuse_unknown(code: str, original: str, kernel: KernelText) -> None:
     """Raise UsageError for the first thing that cannot be run here; `original` has its strings."""
     if "/*" in code:
         _refuse(kernel, code, code.index("/*"), "a comment begins that never ends")
@@ -68,7 +68,7 @@ def refuse_unknown(code: str, original: str, kernel: Kernel) -> None:
             )  # fmt: skip
 
 
-def _refuse(kernel: Kernel, code: str, offset: int, what: str, *, hint: str = "") -> None:
+def _refuse(kernel: KernelText, code: str, offset: int, what: str, *, hint: str = "") -> None:
     file, line = kernel.where(code.count("\n", 0, offset) + 1)
     column = offset - code.rfind("\n", 0, offset)
     raise UsageError(f"{file}:{line}:{column}: {what}.", hint=hint)
@@ -171,7 +171,7 @@ _REFERENCE = re.compile(rf"\s*(?:const\s+|constexpr\s+|volatile\s+)*{_TYPE}(?:\s
 _NAME = re.compile(r"\s*(?:const\s+)?(\w+)")
 
 
-def checked_pointers(code: str, kernel: Kernel) -> Iterator[Edit]:
+def checked_pointers(code: str, kernel: KernelText) -> Iterator[Edit]:
     """Yield the edits that make every pointer into a buffer a checked one.
 
     A use of `device` that is neither a pointer nor a reference is refused.
@@ -285,7 +285,7 @@ _POINTER_REWRITE = re.compile(
 _LETTERS = {letter: str(i) for word in ("xyzw", "rgba") for i, letter in enumerate(word)}
 
 
-def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
+def rewritten(kernel: KernelText, *, checked: bool) -> Edited:
     """Return the kernel's text as C++."""
     text = without_comments(kernel.text)
     refuse_unknown(without_strings(text), text, kernel)
@@ -364,7 +364,7 @@ def _fields(code: str) -> set[str]:
     }
 
 
-def _blank_words(text: str, code: str, replaced: Collection[int], kernel: Kernel) -> str:
+def _blank_words(text: str, code: str, replaced: Collection[int], kernel: KernelText) -> str:
     """Blank attributes and address spaces; `constant` becomes `const` where there is none."""
     made = list(text)
     for found in re.finditer(_IGNORED, code):

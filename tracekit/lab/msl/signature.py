@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tracekit.base import UsageError
-from tracekit.lab.msl.edits import Constant, Edit, Kernel, blank, without_comments, without_strings
+from tracekit.lab.msl.edits import (
+    Constant,
+    Edit,
+    KernelText,
+    blank,
+    without_comments,
+    without_strings,
+)
 
 BUILTINS = frozenset(
     {
@@ -184,14 +191,14 @@ _DECLARED = re.compile(
 _MOST_NESTED = 32  # macros that stand for macros
 
 
-def constant_indices(code: str, kernel: Kernel) -> dict[str, int]:
+def constant_indices(code: str, kernel: KernelText) -> dict[str, int]:
     """Return the index of each function constant that a text without comments declares."""
     return {
         found["name"]: _index(found["index"], code, kernel) for found in _DECLARED.finditer(code)
     }
 
 
-def with_constants(code: str, kernel: Kernel) -> Iterator[Edit]:
+def with_constants(code: str, kernel: KernelText) -> Iterator[Edit]:
     """Yield the edits that make constants of C++ of function constants; 0 of one without value."""
     indices = constant_indices(code, kernel)
     for found in _DECLARED.finditer(code):
@@ -203,7 +210,7 @@ def with_constants(code: str, kernel: Kernel) -> Iterator[Edit]:
         yield Edit(*found.span(), f"constexpr {kind} {name} = ({kind})({value});")
 
 
-def require_constants(kernel: Kernel) -> None:
+def require_constants(kernel: KernelText) -> None:
     """Refuse a kernel that may use a function constant without a value."""
     code = without_strings(without_comments(kernel.text))
     indices = constant_indices(code, kernel)
@@ -228,7 +235,7 @@ def _asked(name: str) -> str:
     return rf"\bis_function_constant_defined\s*\(\s*{name}\s*\)"
 
 
-def _index(words: str, code: str, kernel: Kernel) -> int:
+def _index(words: str, code: str, kernel: KernelText) -> int:
     """Read an index: a number, or a sum of numbers and macros that stand for some."""
     macros = dict(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+)$", code, re.MULTILINE))
     sum_of = words

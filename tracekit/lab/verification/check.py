@@ -22,10 +22,10 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import InputError, TracekitError, UsageError, open_input
-from tracekit.lab.msl.edits import Kernel
+from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.emulation import emulation, generated
-from tracekit.lab.msl.program import Order
-from tracekit.lab.verification.verify import PATIENCE, Answer, Subject, arrays
+from tracekit.lab.msl.program import ThreadOrder
+from tracekit.lab.verification.verify import PATIENCE, KernelOutput, VerifiedCase, arrays
 from tracekit.workload import NeighbourModules, load_marked
 
 _MARK = "__tracekit_check__"
@@ -148,7 +148,7 @@ def check_subjects(
     *,
     lenient: bool = False,
     patience: float = PATIENCE,
-) -> Iterator[Subject]:
+) -> Iterator[VerifiedCase]:
     """Yield a subject for every case of a check, made when its turn comes.
 
     MLX's and numpy's generators start at `seed`, so that every run has the same inputs, and go on
@@ -162,8 +162,10 @@ def check_subjects(
             with emulation(), _blaming(declared):
                 check = declared.check(case)
                 expected = arrays(check.expected)
-            runs = _Runs(declared, check, {"seed": seed, "lenient": lenient, "patience": patience})
-            yield Subject(
+            runs = _KernelRuns(
+                declared, check, {"seed": seed, "lenient": lenient, "patience": patience}
+            )
+            yield VerifiedCase(
                 declared.name, case, runs.launch, runs.sources, expected, check.bound, check.loaded
             )
 
@@ -181,12 +183,12 @@ def _numbers_kept() -> Generator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Runs:
+class _KernelRuns:
     declared: Declared
     check: Check
     how: Mapping[str, Any]
 
-    def launch(self, order: Order, watched: bool) -> Answer:
+    def launch(self, order: ThreadOrder, watched: bool) -> KernelOutput:
         emulated = emulation(order=order, checked=watched, **self.how)
         with emulated as launches, _blaming(self.declared):
             got = arrays(self.check.run())
@@ -195,9 +197,9 @@ class _Runs:
                 f"The check {self.declared.name} launches no kernel.",
                 hint="Call a kernel of mx.fast.metal_kernel in `run`.",
             )
-        return Answer(got, tuple(launches))
+        return KernelOutput(got, tuple(launches))
 
-    def sources(self) -> list[Kernel]:
+    def sources(self) -> list[KernelText]:
         with _blaming(self.declared):
             return [source.kernel for source in generated(self.check.run)]
 

@@ -15,10 +15,10 @@ import psutil
 
 from tracekit.base import BOUNDS, InputError, UsageError, open_input
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import Kernel, with_includes, without_comments
-from tracekit.lab.msl.program import Array, Launched, Order
+from tracekit.lab.msl.edits import KernelText, with_includes, without_comments
+from tracekit.lab.msl.program import Array, Launched, ThreadOrder
 from tracekit.lab.msl.signature import kernels_of
-from tracekit.lab.verification.verify import PATIENCE, Answer, Subject, arrays
+from tracekit.lab.verification.verify import PATIENCE, KernelOutput, VerifiedCase, arrays
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
@@ -75,7 +75,7 @@ _HINT = (
 
 
 @dataclass(frozen=True, eq=False)
-class Buffer:
+class BoundBuffer:
     """What is bound to a parameter of a kernel.
 
     numpy has no bfloat16, so that `array` holds its bits as uint16. `is_given` says that the
@@ -100,7 +100,7 @@ class Buffer:
         return (array.astype(np.uint32) << 16).view(np.float32)
 
 
-def buffer(words: str, *, seed: int) -> Buffer:
+def buffer(words: str, *, seed: int) -> BoundBuffer:
     """Make the buffer that `NAME=DTYPE[SHAPE]…` or `NAME=FILE.npy` asks for.
 
     Floats are drawn from the normal distribution and integers are 0, unless a value or a range
@@ -111,7 +111,7 @@ def buffer(words: str, *, seed: int) -> Buffer:
         raise UsageError(f"--buffer {words!r} names no parameter.", hint=_HINT)
     if form.endswith(".npy"):
         array = load_array(Path(form))
-        return Buffer(name, str(array.dtype), np.ascontiguousarray(array), is_given=True)
+        return BoundBuffer(name, str(array.dtype), np.ascontiguousarray(array), is_given=True)
     found = _FORM.fullmatch(form)
     if found is None or found["dtype"] not in DTYPES:
         raise UsageError(f"--buffer {words!r} cannot be read.", hint=_HINT)
@@ -124,7 +124,9 @@ def buffer(words: str, *, seed: int) -> Buffer:
     # a stream of its own for each name: another buffer more changes no contents
     random = np.random.default_rng([seed, *name.encode()])
     values = _drawn(found["dtype"], shape, found["low"], found["high"], random)
-    return Buffer(name, found["dtype"], _stored(values, found["dtype"]), found["low"] is not None)
+    return BoundBuffer(
+        name, found["dtype"], _stored(values, found["dtype"]), found["low"] is not None
+    )
 
 
 def load_array(file: Path) -> Array:
@@ -177,7 +179,7 @@ _LARGEST = 64_000_000  # bytes of a file to look at; a kernel that long is refus
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchWords:
     """What a command line says of a launch, in its own words; each is checked when it is used.
 
     No `bound` is one chosen by the buffer's dtype. `lenient` lets some lanes leave an operation of
@@ -198,7 +200,7 @@ class Launch:
     includes: tuple[str, ...] = ()
 
 
-def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
+def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
     """Return the subject that a file and a command line describe.
 
     Raises UsageError where words do not fit the kernel, InputError where a file cannot be read.
@@ -212,7 +214,7 @@ def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
     least = BOUNDS["float32"]
     bounds = [BOUNDS.get(buffers[name].dtype, least) for name in expected]
 
-    def run(order: Order, watched: bool) -> Answer:
+    def run(order: ThreadOrder, watched: bool) -> KernelOutput:
         program = compile_kernel(kernel, checked=watched)
         bound = [parameter for parameter in program.parameters if parameter.kind == "buffer"]
         needed = [parameter for parameter in bound if not parameter.condition]
@@ -239,9 +241,9 @@ def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
             threadgroup_bytes={whole(index): whole(size) for index, size in memory.items()},
         )
         results = [buffers[name].readable(contents[name]) for name in expected or written]
-        return Answer(arrays(results), (Launched(kernel, statistics),))
+        return KernelOutput(arrays(results), (Launched(kernel, statistics),))
 
-    return Subject(
+    return VerifiedCase(
         name=f"{file.name} {kernel.function}",
         parameters={},
         launch=run,
@@ -251,7 +253,7 @@ def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
     )
 
 
-def _kernel(file: Path, launch: Launch) -> Kernel:
+def _kernel(file: Path, launch: LaunchWords) -> KernelText:
     with open_input(file) as opened:
         content = opened.read(_LARGEST)
     try:
@@ -276,7 +278,7 @@ def _kernel(file: Path, launch: Launch) -> Kernel:
         whole(index): words[value] if value in words else number(value, "--constant", hint)
         for index, value in pairs(launch.constants, "--constant").items()
     }
-    return Kernel(
+    return KernelText(
         text=text,
         function=launch.function or names[0],
         template=launch.template,

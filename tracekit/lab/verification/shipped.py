@@ -15,8 +15,8 @@ import typer
 from tracekit.base import BOUNDS, UsageError, as_float64
 from tracekit.lab.verification.check import Check, Declared, check, declared_by
 from tracekit.ops import (
+    DecodeProblem,
     Kernel,
-    Problem,
     draw_norm_problem,
     draw_problem,
     fused_kernel,
@@ -96,7 +96,9 @@ def rmsnorm_linear(
     )
 
 
-def trapped(dtype: DtypeName, head_dim: int, block_size: int, kv_heads: int, group: int) -> Problem:
+def trapped(
+    dtype: DtypeName, head_dim: int, block_size: int, kv_heads: int, group: int
+) -> DecodeProblem:
     """Draw a problem with NaN in unused rows, and unused entries that name no page.
 
     Whoever reads beyond a sequence's length gets NaN, or is out of bounds. Lengths have an edge
@@ -120,7 +122,7 @@ def trapped(dtype: DtypeName, head_dim: int, block_size: int, kv_heads: int, gro
 
 def decode_check(
     kernel: Kernel,
-    problem: Problem,
+    problem: DecodeProblem,
     *,
     hd_tile: int | None = None,
     partitions: int | None = None,

@@ -15,12 +15,12 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import InputError, KernelError, ToolError
-from tracekit.lab.msl.edits import Kernel
+from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.lint import excerpt, find_clang, lint
-from tracekit.lab.msl.program import Array, Launched, Order
+from tracekit.lab.msl.program import Array, Launched, ThreadOrder
 
 
-class Outcome(StrEnum):
+class ProofOutcome(StrEnum):
     """How a question was answered."""
 
     PASSED = "passed"
@@ -28,7 +28,7 @@ class Outcome(StrEnum):
     NOT_CHECKED = "not checked"
 
 
-PASSED, DEFECT, NOT_CHECKED = Outcome
+PASSED, DEFECT, NOT_CHECKED = ProofOutcome
 
 
 class Question(StrEnum):
@@ -46,17 +46,17 @@ class Question(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProofVerdict:
     """The answer to one question: the finding in words, or why nothing could be found."""
 
     question: Question
-    outcome: Outcome
+    outcome: ProofOutcome
     detail: str = ""
     excerpt: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedBytes:
     """Bytes that a launch moved of one buffer.
 
     `loaded` and `stored` count every access of every thread; `touched` counts each byte once.
@@ -80,11 +80,11 @@ class Verification:
     name: str
     parameters: Mapping[str, Any]
     kernels: tuple[str, ...]
-    verdicts: tuple[Verdict, ...]
-    traffic: tuple[Moved, ...] = field(default=())
+    verdicts: tuple[ProofVerdict, ...]
+    traffic: tuple[MovedBytes, ...] = field(default=())
 
     @property
-    def defects(self) -> tuple[Verdict, ...]:
+    def defects(self) -> tuple[ProofVerdict, ...]:
         """The verdicts that found something."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome is DEFECT)
 
@@ -94,19 +94,19 @@ PATIENCE = 60.0
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class KernelOutput:
     """What came out of one run: arrays that can be computed with, and the launches."""
 
     arrays: tuple[Array, ...]
     launches: tuple[Launched, ...]
 
 
-Launch = Callable[[Order, bool], Answer]
-Sources = Callable[[], Sequence[Kernel]]
+Launch = Callable[[ThreadOrder, bool], KernelOutput]
+Sources = Callable[[], Sequence[KernelText]]
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class VerifiedCase:
     """A case to verify; for what must come out see `Check`.
 
     `launch` runs it in an order of threads; its flag asks for bounds and bytes to be watched.
@@ -139,7 +139,9 @@ _BLAMED = (
 _UNENDED = "did not end"
 
 
-def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verification:
+def verify(
+    subject: VerifiedCase, orders: Sequence[ThreadOrder] = tuple(ThreadOrder)
+) -> Verification:
     """Answer every question about a subject; what could not be asked says why.
 
     Raises:
@@ -162,17 +164,17 @@ def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verifica
     count = len(set(kernels))
     met = f"{barriers:,} barriers and {operations:,} simd operations, each met by all"
     moved = tuple(
-        Moved(launch.kernel.function, name, traffic.loaded, traffic.stored, traffic.touched)
+        MovedBytes(launch.kernel.function, name, traffic.loaded, traffic.stored, traffic.touched)
         for launch in launches
         for name, traffic in launch.statistics.traffic.items()
     )
     error = within_bound(answers, subject.expected, subject.bound)  # first: it compares shapes
     verdicts = (
-        Verdict(Question.COMPILES, PASSED, f"{count} kernel{'s' if count != 1 else ''}"),
+        ProofVerdict(Question.COMPILES, PASSED, f"{count} kernel{'s' if count != 1 else ''}"),
         address_spaces([launch.kernel for launch in launches]),
-        Verdict(Question.SYNCHRONISATION, PASSED, met),
-        Verdict(Question.BOUNDS, PASSED, "every access to a buffer was watched"),
-        Verdict(Question.ENDS, PASSED),
+        ProofVerdict(Question.SYNCHRONISATION, PASSED, met),
+        ProofVerdict(Question.BOUNDS, PASSED, "every access to a buffer was watched"),
+        ProofVerdict(Question.ENDS, PASSED),
         orders_agree(answers),
         all_written(answers, subject.expected),
         error,
@@ -181,7 +183,7 @@ def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verifica
     return Verification(subject.name, subject.parameters, kernels, verdicts, moved)
 
 
-def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification:
+def _stopped(subject: VerifiedCase, error: KernelError, order: ThreadOrder) -> Verification:
     """Return what is known of a kernel that did not come to its end."""
     head, *lines = error.message.splitlines()
     question = next((to for words, to in _BLAMED if words in head), Question.ENDS)
@@ -190,25 +192,27 @@ def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification
     words = head if question is Question.COMPILES else f"{head.rstrip(':.')} (order {order})"
     if _UNENDED in head:
         lines.append("--patience SECONDS gives a launch longer.")
-    found = Verdict(question, DEFECT, words, tuple(lines))
+    found = ProofVerdict(question, DEFECT, words, tuple(lines))
     why = "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
     try:
         spaces = address_spaces(subject.sources())
     except InputError as reason:
-        spaces = Verdict(Question.ADDRESS_SPACES, NOT_CHECKED, reason.message)
-    known = {verdict.question: verdict for verdict in (Verdict(Question.COMPILES, PASSED), spaces)}
+        spaces = ProofVerdict(Question.ADDRESS_SPACES, NOT_CHECKED, reason.message)
+    known = {
+        verdict.question: verdict for verdict in (ProofVerdict(Question.COMPILES, PASSED), spaces)
+    }
     known[question] = found
-    verdicts = [known.get(asked, Verdict(asked, NOT_CHECKED, why)) for asked in Question]
+    verdicts = [known.get(asked, ProofVerdict(asked, NOT_CHECKED, why)) for asked in Question]
     return Verification(subject.name, subject.parameters, (), tuple(verdicts))
 
 
-def address_spaces(kernels: Sequence[Kernel]) -> Verdict:
+def address_spaces(kernels: Sequence[KernelText]) -> ProofVerdict:
     """Let clang judge each text, if there is a clang that can."""
     question = Question.ADDRESS_SPACES
     try:
         clang = find_clang()
     except ToolError as error:
-        return Verdict(question, NOT_CHECKED, error.message)
+        return ProofVerdict(question, NOT_CHECKED, error.message)
     doubts: list[str] = []
     unlike = {(kernel.text, kernel.function, kernel.template): kernel for kernel in kernels}
     for kernel in unlike.values():
@@ -217,18 +221,18 @@ def address_spaces(kernels: Sequence[Kernel]) -> Verdict:
             first, *lines = excerpt(kernel.text, found.defects)
             line, _, rest = first.partition(":")
             file, own = kernel.where(int(line))
-            return Verdict(question, DEFECT, f"{file}:{own}:{rest}", tuple(lines))
+            return ProofVerdict(question, DEFECT, f"{file}:{own}:{rest}", tuple(lines))
         doubts += [f"{doubt.message} (line {doubt.line})" for doubt in found.unknown]
     if doubts:
-        return Verdict(question, NOT_CHECKED, f"clang cannot judge all: {doubts[0]}")
-    return Verdict(question, PASSED, clang)
+        return ProofVerdict(question, NOT_CHECKED, f"clang cannot judge all: {doubts[0]}")
+    return ProofVerdict(question, PASSED, clang)
 
 
-def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verdict:
+def loaded_as_modelled(moved: Sequence[MovedBytes], model: Mapping[str, int]) -> ProofVerdict:
     """Compare the bytes loaded of buffers, over all launches, with what a model says."""
     question = Question.TRAFFIC
     if not model:
-        return Verdict(question, NOT_CHECKED, "no model says how many there should be")
+        return ProofVerdict(question, NOT_CHECKED, "no model says how many there should be")
     there = Counter[str]()
     for traffic in moved:
         there[traffic.buffer] += traffic.loaded
@@ -238,8 +242,8 @@ def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verd
         if there[name] != wanted
     ]
     if wrong:
-        return Verdict(question, DEFECT, "; ".join(wrong))
-    return Verdict(question, PASSED, f"as modelled: {', '.join(model)}")
+        return ProofVerdict(question, DEFECT, "; ".join(wrong))
+    return ProofVerdict(question, PASSED, f"as modelled: {', '.join(model)}")
 
 
 def case(name: str, parameters: Mapping[str, Any]) -> str:
@@ -251,7 +255,7 @@ def case(name: str, parameters: Mapping[str, Any]) -> str:
 def in_short(verification: Verification) -> Iterator[str]:
     """Return a line that counts the answers, then what was not found well, and where."""
     counts = Counter(verdict.outcome for verdict in verification.verdicts)
-    tally = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
+    tally = ", ".join(f"{counts[outcome]} {outcome}" for outcome in ProofOutcome if counts[outcome])
     yield f"{case(verification.name, verification.parameters)}: {tally}"
     for verdict in verification.defects:
         yield from _lines(verdict)
@@ -275,7 +279,7 @@ def in_full(verification: Verification) -> Iterator[str]:
         )
 
 
-def _lines(verdict: Verdict) -> Iterator[str]:
+def _lines(verdict: ProofVerdict) -> Iterator[str]:
     mark = "ok" if verdict.outcome is PASSED else "DEFECT"
     yield f"  {verdict.question:<30}{mark:<8}{verdict.detail}".rstrip()
     yield from (f"      {line}" for line in verdict.excerpt)
@@ -297,27 +301,27 @@ def _plain(array: Any) -> Array:
     return plain.astype(np.float64) if plain.dtype.kind == "f" else plain
 
 
-def orders_agree(answers: Answers) -> Verdict:
+def orders_agree(answers: Answers) -> ProofVerdict:
     """Say whether the same bits came out, whatever the order in which threads ran."""
     question = Question.ORDERS
     (first, reference), *others = answers.items()
     if not others:
-        return Verdict(question, NOT_CHECKED, f"only the order {first} was run")
+        return ProofVerdict(question, NOT_CHECKED, f"only the order {first} was run")
     for order, got in others:
         for number, (array, other) in enumerate(zip(reference, got, strict=True)):
             same = (array == other) | ((array != array) & (other != other))  # noqa: PLR0124  NaN
             if not same.all():
                 place = _place(np.argwhere(~same)[0], number, len(got))
-                return Verdict(
+                return ProofVerdict(
                     question,
                     DEFECT,
                     f"{np.count_nonzero(~same)} of {same.size} elements differ between {first} "
                     f"and {order}, the first at {place}: a barrier is missing, or threads race.",
                 )
-    return Verdict(question, PASSED, ", ".join(answers))
+    return ProofVerdict(question, PASSED, ", ".join(answers))
 
 
-def all_written(answers: Answers, expected: Sequence[Array] = ()) -> Verdict:
+def all_written(answers: Answers, expected: Sequence[Array] = ()) -> ProofVerdict:
     """Say whether NaN came out where none is expected; memory is full of NaN before a launch."""
     question = Question.WRITTEN
     for order, got in answers.items():
@@ -326,7 +330,7 @@ def all_written(answers: Answers, expected: Sequence[Array] = ()) -> Verdict:
             strange = np.isnan(output) & ~there if output.dtype.kind == "f" else np.zeros((), bool)
             if strange.any():
                 place = _place(np.argwhere(strange)[0], number, len(got))
-                return Verdict(
+                return ProofVerdict(
                     question,
                     DEFECT,
                     f"{np.count_nonzero(strange)} of {output.size} elements are NaN in the order "
@@ -335,18 +339,18 @@ def all_written(answers: Answers, expected: Sequence[Array] = ()) -> Verdict:
                 )
     if not any(array.dtype.kind == "f" for got in answers.values() for array in got):
         why = "the outputs are no floating-point numbers: none can be NaN"
-        return Verdict(question, NOT_CHECKED, why)
-    return Verdict(question, PASSED)
+        return ProofVerdict(question, NOT_CHECKED, why)
+    return ProofVerdict(question, PASSED)
 
 
-def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> Verdict:
+def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> ProofVerdict:
     """Say whether every answer is as near to what is expected as the check demands.
 
     Raises InputError if arrays of other shapes came out.
     """
     question, worst, where = Question.ERROR, 0.0, ""
     if not expected:
-        return Verdict(question, NOT_CHECKED, "there is nothing to compare with")
+        return ProofVerdict(question, NOT_CHECKED, "there is nothing to compare with")
     for order, got in answers.items():
         ours, theirs = ([list(array.shape) for array in several] for several in (got, expected))
         if ours != theirs:
@@ -360,8 +364,8 @@ def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> V
                 worst, where = error, f"at {_place(place, number, len(got))}, order {order}"
     measured = f"{worst:.2g} of {bound:g} allowed"
     if worst <= bound:
-        return Verdict(question, PASSED, measured)
-    return Verdict(question, DEFECT, f"{measured}, {where}")
+        return ProofVerdict(question, PASSED, measured)
+    return ProofVerdict(question, DEFECT, f"{measured}, {where}")
 
 
 def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:

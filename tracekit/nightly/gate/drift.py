@@ -31,7 +31,7 @@ from tracekit.nightly.history.night import (
     Night,
     Outcome,
 )
-from tracekit.nightly.history.steps import SURE, Levels, Point, Series, levels, moves, trend_of
+from tracekit.nightly.history.steps import SURE, NightLevels, Point, Series, levels, moves, trend_of
 from tracekit.nightly.history.store.documents import measured_of
 from tracekit.nightly.plan.plan import Capture
 from tracekit.nightly.plan.reading import UNTRACED
@@ -125,7 +125,7 @@ def _latest(lost: Sequence[_Lost]) -> _Lost:
     )
 
 
-def _contrasts(found: Levels, past: Past) -> Iterator[_Lost]:
+def _contrasts(found: NightLevels, past: Past) -> Iterator[_Lost]:
     """Yield how far tonight lies above earlier levels, the latest first.
 
     Each is the last night of the earlier level, -1 for the beginning of the chain; the change for
@@ -142,7 +142,7 @@ def _contrasts(found: Levels, past: Past) -> Iterator[_Lost]:
         yield -1, *found.total(nights[-1])
 
 
-def _drift(past: Past, found: Levels, before: int, worse: float, deviation: float) -> Drift:
+def _drift(past: Past, found: NightLevels, before: int, worse: float, deviation: float) -> Drift:
     points = [past.series.points[place] for place in found.nights]
     first = points[before].commit if before >= 0 else points[0].reference_commit
     change, half = past.turn * worse, _HALF * deviation

@@ -39,7 +39,7 @@ _DRIFTED = 2.0  # nights of a drift that a step beside it must be more than
 
 
 @dataclass(frozen=True)
-class Step:
+class LevelStep:
     """A change that stayed, from the night `index` on: a place in the series, gaps included.
 
     `before` and `after` are medians of the stretches on both sides, of the candidate's values or of
@@ -81,13 +81,13 @@ class Ramp:
 class Changes:
     """What changed in a series: steps and drifts, each oldest first."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[LevelStep, ...] = ()
     ramps: tuple[Ramp, ...] = ()
 
 
 def steps(
     values: Sequence[float | None], *, scale: Scale = "ratio", least: float = 0.015
-) -> tuple[Step, ...]:
+) -> tuple[LevelStep, ...]:
     """Return the steps alone of `trend`."""
     return trend(values, scale=scale, least=least).steps
 
@@ -336,7 +336,7 @@ def _merge(stretches: Sequence[Stretch], fitted: _Fitted) -> list[Stretch]:
 
 def _trend(fitted: _Fitted, stretches: Sequence[Stretch]) -> Changes:
     """Return the steps between stretches, and the drifts that no step divides."""
-    found: list[Step] = []
+    found: list[LevelStep] = []
     drifts: list[list[Stretch]] = []
     for before, after in itertools.pairwise([None, *stretches]):
         stepped = before is not None and after is not None and _is_step(fitted, before, after)
@@ -385,7 +385,7 @@ def _ramp(fitted: _Fitted, drifts: Sequence[Stretch]) -> Ramp:
     )
 
 
-def _step(fitted: _Fitted, before: Stretch, after: Stretch) -> Step:
+def _step(fitted: _Fitted, before: Stretch, after: Stretch) -> LevelStep:
     dates = _date_step(fitted, before, after)
     begin, at, end = before.begin, dates.best, after.end
     nights = np.arange(begin, end) - (at - 0.5)
@@ -393,7 +393,7 @@ def _step(fitted: _Fitted, before: Stretch, after: Stretch) -> Step:
     straight = fitted.values[begin:end] - rates * nights
     old, new = straight[: at - begin], straight[at - begin :]
     interval = shift(new.tolist(), old.tolist())
-    return Step(
+    return LevelStep(
         index=fitted.places[at],
         before=fitted.plain(float(np.median(old))),
         after=fitted.plain(float(np.median(new))),

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from tracekit.compare import NORMAL_MAD, Scale, Shown
-from tracekit.nightly.history.changes import Changes, Ramp, Step, trend
+from tracekit.nightly.history.changes import Changes, LevelStep, Ramp, trend
 from tracekit.nightly.history.night import ANCHORED, Outcome
 from tracekit.nightly.history.stretches import SHORTEST, Floats
 
@@ -92,7 +92,7 @@ _UNKNOWN = 1.0  # the deviation of a change without an interval: it says next to
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class NightLevels:
     """Places on a scale on which changes add up, of the nights that commits connect with the last.
 
     `nights` are their places in the series, oldest first, and `values` how far each night's
@@ -130,16 +130,16 @@ def anchors_of(series: Series, every: Sequence[Series]) -> tuple[Point, ...]:
     )
 
 
-def levels(series: Series, anchors: Sequence[Point] = ()) -> Levels:
+def levels(series: Series, anchors: Sequence[Point] = ()) -> NightLevels:
     """Return the levels of a series."""
     known = [place for place, point in enumerate(series.points) if point.change is not None]
     distances = [_distance(series.points[place], series) for place in known]
     if not known:
-        return Levels((), np.zeros(0), np.zeros((0, 0)))
+        return NightLevels((), np.zeros(0), np.zeros((0, 0)))
     between = _between([change for change, _ in distances], steady=not moves(series))
     if not moves(series):  # each night has a level of its own, though its commit may be the same
         values, deviations = np.array(distances).T
-        return Levels(tuple(known), values, np.maximum(deviations**2, between))
+        return NightLevels(tuple(known), values, np.maximum(deviations**2, between))
     edges = [
         (*_ends(point), change, max(deviation**2, between))
         for point in (*(series.points[place] for place in known), *anchors)
@@ -190,7 +190,7 @@ def _reached(edges: Sequence[_Edge], last: str) -> set[str]:
     return found
 
 
-def _adjusted(series: Series, kept: Sequence[int], edges: Sequence[_Edge]) -> Levels:
+def _adjusted(series: Series, kept: Sequence[int], edges: Sequence[_Edge]) -> NightLevels:
     first, own_first = _ends(series.points[kept[0]])
     first = first if any(first in edge[:2] for edge in edges) else own_first
     names = dict.fromkeys(name for edge in edges for name in edge[:2] if name != first)
@@ -204,7 +204,7 @@ def _adjusted(series: Series, kept: Sequence[int], edges: Sequence[_Edge]) -> Le
     covariance[:-1, :-1] = np.linalg.inv(weighted @ design[:, :-1])
     values = np.append(covariance[:-1, :-1] @ weighted @ changes, 0.0)
     own = [places[_ends(series.points[place])[1]] for place in kept]
-    return Levels(tuple(kept), values[own], covariance[np.ix_(own, own)])
+    return NightLevels(tuple(kept), values[own], covariance[np.ix_(own, own)])
 
 
 def trend_of(series: Series, anchors: Sequence[Point] = ()) -> Changes:
@@ -235,19 +235,19 @@ def trend_of(series: Series, anchors: Sequence[Point] = ()) -> Changes:
     )
 
 
-def steps_of(series: Series, anchors: Sequence[Point] = ()) -> tuple[Step, ...]:
+def steps_of(series: Series, anchors: Sequence[Point] = ()) -> tuple[LevelStep, ...]:
     """Return the steps alone of `trend_of`."""
     return trend_of(series, anchors).steps
 
 
-_Change = TypeVar("_Change", Step, Ramp)
+_Change = TypeVar("_Change", LevelStep, Ramp)
 
 
 def _from_reference(change: _Change, zero: float) -> _Change:
     return replace(change, before=change.before - zero, after=change.after - zero, of="change")
 
 
-def _is_certain(step: Step, trend: Changes, placed: Levels, *, ratio: bool) -> bool:
+def _is_certain(step: LevelStep, trend: Changes, placed: NightLevels, *, ratio: bool) -> bool:
     """Tell whether a step of a chain is more than its links leave open."""
     ends = [each.first for each in trend.ramps] + [each.last + 1 for each in trend.ramps]
     cuts = sorted({0, *(each.index for each in trend.steps), *ends, placed.nights[-1] + 1})
@@ -258,13 +258,13 @@ def _is_certain(step: Step, trend: Changes, placed: Levels, *, ratio: bool) -> b
     return _is_beyond(step.change, after / after.sum() - before / before.sum(), placed, ratio=ratio)
 
 
-def _is_sure(ramp: Ramp, placed: Levels, *, ratio: bool) -> bool:
+def _is_sure(ramp: Ramp, placed: NightLevels, *, ratio: bool) -> bool:
     """Tell whether a drift of a chain is more than its links leave open."""
     nights = np.array(placed.nights)
     weights = (nights == ramp.last).astype(float) - (nights == ramp.first)
     return _is_beyond(ramp.change, weights, placed, ratio=ratio)
 
 
-def _is_beyond(change: float, weights: Floats, placed: Levels, *, ratio: bool) -> bool:
+def _is_beyond(change: float, weights: Floats, placed: NightLevels, *, ratio: bool) -> bool:
     _, deviation = placed.total(weights)
     return abs(math.log1p(change) if ratio else change) > SURE * deviation

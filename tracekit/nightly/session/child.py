@@ -21,8 +21,8 @@ from tracekit.nightly.session.variants import CodeVariant, candidate_of, referen
 from tracekit.record import Supervisor
 from tracekit.workload import (
     PROTOCOL,
-    Answer,
     Calibrate,
+    ChildAnswer,
     ChildRequest,
     Finish,
     Finished,
@@ -118,7 +118,7 @@ class RemoteWorkload:
         self.child.wait(limit)
         return finished
 
-    def ask(self, request: ChildRequest, limit: float) -> Answer:
+    def ask(self, request: ChildRequest, limit: float) -> ChildAnswer:
         """Ask it something and wait for the answer, for `limit` seconds."""
         self._send(request)
         return self._answer(limit)
@@ -130,7 +130,7 @@ class RemoteWorkload:
             pipe.write(line_of(request))
             pipe.flush()
 
-    def _answer(self, limit: float) -> Answer:
+    def _answer(self, limit: float) -> ChildAnswer:
         line = self._line(min(time.monotonic() + limit, self.bounds.deadline))
         if line is None:
             self.bounds.require_time(f"while {self.name} worked")
@@ -215,7 +215,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class Prepared:
+class PreparedCapture:
     """A capture that can be measured, with its variants and how long what is started may live.
 
     The capture's files lie in a folder of its own in `folder`, the night's. The last three show
@@ -285,7 +285,7 @@ def prepared(
     *,
     deadline: float = math.inf,
     timeouts: Timeouts | None = None,
-) -> Generator[Prepared]:
+) -> Generator[PreparedCapture]:
     """Make both variants of a capture ready to be measured, and let them go afterwards.
 
     A revision is checked out and set up, unless an earlier night did; each interpreter is started
@@ -296,6 +296,6 @@ def prepared(
         bounds = Bounds(supervisor, timeouts or Timeouts(), deadline)
         candidate = candidate_of(capture, plan)
         reference = stack.enter_context(reference_of(capture, plan, candidate, bounds))
-        found = Prepared(capture, folder, candidate, reference, bounds)
+        found = PreparedCapture(capture, folder, candidate, reference, bounds)
         found.describe()
         yield found

@@ -32,7 +32,7 @@ from tracekit.compare import quantile
 from tracekit.machine import State, Watch
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
-from tracekit.nightly.session.child import Prepared, RemoteWorkload, spawned, started
+from tracekit.nightly.session.child import PreparedCapture, RemoteWorkload, spawned, started
 from tracekit.nightly.session.program import ParityError, Program, last_words, run
 from tracekit.nightly.session.program_runs import run_program, with_program_metrics
 from tracekit.nightly.session.variants import CodeVariant
@@ -145,7 +145,7 @@ OF_ATTENTION = frozenset({"paged", "sdpa", "flash", "paged-vs-sdpa", "serve", "k
 _LIMIT = 3600.0  # seconds of one check, or traced capture: saving can take many minutes
 
 
-def check(prepared: Prepared) -> str:
+def check(prepared: PreparedCapture) -> str:
     """Check what the capture asks for, with the candidate's interpreter and code.
 
     Parity runs once a night: captures after the first take its result, which lies in the night's
@@ -160,7 +160,7 @@ def check(prepared: Prepared) -> str:
 
 
 def _require(
-    prepared: Prepared, argv: tuple[str, ...], name: str, output: Path | None = None
+    prepared: PreparedCapture, argv: tuple[str, ...], name: str, output: Path | None = None
 ) -> None:
     """Run a program as the candidate; raise ParityError where it does not succeed."""
     variant, log = prepared.candidate, prepared.log_of(name)
@@ -173,7 +173,7 @@ def _require(
         )
 
 
-def grid_of(prepared: Prepared) -> str:
+def grid_of(prepared: PreparedCapture) -> str:
     """Return which grid of parity is checked: quick, full, or empty for none."""
     asked = prepared.capture.parity
     if asked == "auto":
@@ -182,7 +182,7 @@ def grid_of(prepared: Prepared) -> str:
     return "" if asked == "off" else asked
 
 
-def _parity(prepared: Prepared, grid: str) -> str:
+def _parity(prepared: PreparedCapture, grid: str) -> str:
     held = prepared.folder / f"parity-{grid}.json"
     if not held.exists():
         quick = ("--quick",) if grid == "quick" else ()
@@ -201,7 +201,7 @@ _BETWEEN = "between its pairs"
 
 
 def measure(
-    prepared: Prepared,
+    prepared: PreparedCapture,
     *,
     session: int = 1,
     first: int = 1,
@@ -228,14 +228,14 @@ def measure(
                 yield _pair(prepared, session, number, looks)
 
 
-def order_of(prepared: Prepared, number: int) -> str:
+def order_of(prepared: PreparedCapture, number: int) -> str:
     """Return the order of a pair's runs: a the candidate, b the reference."""
     once = "a" if prepared.reference is None else "ab" if number % 2 else "ba"
     twice = prepared.capture.together and not prepared.candidate.argv
     return once + once[::-1] if twice else once
 
 
-def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pair:
+def _pair(prepared: PreparedCapture, session: int, number: int, looks: "_Looks") -> Pair:
     """Measure a pair: both processes live at once, or one has one long run after the other."""
     order, capture = order_of(prepared, number), prepared.capture
     seconds = capture.turn if capture.together else 2 * capture.turn
@@ -268,7 +268,7 @@ def _pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pai
     )
 
 
-def _program_pair(prepared: Prepared, session: int, number: int, looks: "_Looks") -> Pair:
+def _program_pair(prepared: PreparedCapture, session: int, number: int, looks: "_Looks") -> Pair:
     """Run each program once; whose turn is first alternates from pair to pair."""
     order = order_of(prepared, number)
     values: dict[str, Values] = {}
@@ -311,7 +311,7 @@ _PLANTED_ORDER = "abppba"  # each kind is in the middle: a drift falls on all al
 
 
 def measure_planted(
-    prepared: Prepared, share: float, *, pairs: int, watch: Watch | None, calibrate: bool
+    prepared: PreparedCapture, share: float, *, pairs: int, watch: Watch | None, calibrate: bool
 ) -> Iterator[PlantedPair]:
     """Measure pairs in which the candidate also has turns that are longer by a share of a step."""
     with ExitStack() as stack:
@@ -321,7 +321,9 @@ def measure_planted(
             yield _planted_pair(prepared, share, number, looks)
 
 
-def _planted_pair(prepared: Prepared, share: float, number: int, looks: "_Looks") -> PlantedPair:
+def _planted_pair(
+    prepared: PreparedCapture, share: float, number: int, looks: "_Looks"
+) -> PlantedPair:
     runs: dict[str, list[StepTimes]] = {"a": [], "b": [], "p": []}
     with ExitStack() as stack:
         children = _prepare_children(prepared, ["a", "b"], stack)
@@ -342,7 +344,7 @@ def _planted_pair(prepared: Prepared, share: float, number: int, looks: "_Looks"
 
 
 def _prepare_children(
-    prepared: Prepared, letters: Sequence[str], stack: ExitStack
+    prepared: PreparedCapture, letters: Sequence[str], stack: ExitStack
 ) -> dict[str, RemoteWorkload]:
     """Start the processes of a pair, and let them prepare side by side, which nobody measures."""
     children: dict[str, RemoteWorkload] = {}
@@ -372,7 +374,7 @@ def _prepare_children(
 
 
 def _run(
-    prepared: Prepared, child: RemoteWorkload, seconds: float, planted: float = 0.0
+    prepared: PreparedCapture, child: RemoteWorkload, seconds: float, planted: float = 0.0
 ) -> StepTimes:
     prepared.bounds.require_time(_BETWEEN)
     asked = RunSteps(seconds, LEAST, min(WAKE, seconds / 6), planted)
@@ -389,7 +391,7 @@ class _Looks:
     """
 
     def __init__(
-        self, prepared: Prepared, watch: Watch | None, stack: ExitStack, *, calibrate: bool
+        self, prepared: PreparedCapture, watch: Watch | None, stack: ExitStack, *, calibrate: bool
     ) -> None:
         self._prepared, self._watch, self._stack = prepared, watch, stack
         self._calibrate = calibrate
@@ -425,7 +427,9 @@ class _Looks:
         return self._calibration.calibrate(Calibrate(device, mlx=bool(like.ready.mlx)))
 
 
-def trace(prepared: Prepared, *, session: int = 1, watch: Watch | None = None) -> Iterator[Pair]:
+def trace(
+    prepared: PreparedCapture, *, session: int = 1, watch: Watch | None = None
+) -> Iterator[Pair]:
     """Trace as many pairs as the plan says; each one is whole when it comes.
 
     A pair does not count where a trace may lack the target's work; `contaminated` says which.
@@ -435,7 +439,7 @@ def trace(prepared: Prepared, *, session: int = 1, watch: Watch | None = None) -
         yield _traced_pair(prepared, session, number, watch)
 
 
-def arguments_of(prepared: Prepared, variant: CodeVariant, output: Path) -> tuple[str, ...]:
+def arguments_of(prepared: PreparedCapture, variant: CodeVariant, output: Path) -> tuple[str, ...]:
     """Return the command line that captures a variant into a folder."""
     capture = prepared.capture
     own = ("--workloads", str(variant.workloads)) if variant.workloads is not None else ()
@@ -462,7 +466,7 @@ def options(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _traced_pair(prepared: Prepared, session: int, number: int, watch: Watch | None) -> Pair:
+def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Watch | None) -> Pair:
     variants = prepared.variants if number % 2 else tuple(reversed(prepared.variants))
     values: dict[str, Values] = {}
     runs: dict[str, str] = {}
@@ -492,7 +496,9 @@ def _traced_pair(prepared: Prepared, session: int, number: int, watch: Watch | N
     )
 
 
-def _capture(prepared: Prepared, variant: CodeVariant, recording: Recording) -> tuple[Result, bool]:
+def _capture(
+    prepared: PreparedCapture, variant: CodeVariant, recording: Recording
+) -> tuple[Result, bool]:
     place = prepared.log_of(recording.folder.name)
     argv = arguments_of(prepared, variant, recording.folder.resolve())
     program = Program(argv, variant.env, variant.cwd, place, place.with_suffix(".out"))

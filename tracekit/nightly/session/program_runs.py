@@ -6,7 +6,7 @@ from tracekit.base import ToolError, exit_words, require_program
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Values
 from tracekit.nightly.plan.plan import Capture, Gated
-from tracekit.nightly.session.child import Prepared
+from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.program import Program, last_words, run_timed
 from tracekit.nightly.session.variants import CodeVariant
 from tracekit.record import parse_pattern, read_texts
@@ -15,7 +15,7 @@ from tracekit.workload import WALL_TIME
 _LONGEST = 3600.0  # seconds of one run
 
 
-def run_program(prepared: Prepared, variant: CodeVariant) -> Values:
+def run_program(prepared: PreparedCapture, variant: CodeVariant) -> Values:
     """Run a side's program once; return what it prints of its speed, and how long it took.
 
     Raise ToolError where it fails or does not end, BudgetSpentError where the night's time is up.
@@ -46,7 +46,7 @@ def run_program(prepared: Prepared, variant: CodeVariant) -> Values:
     return values
 
 
-def with_program_metrics(prepared: Prepared) -> Capture:
+def with_program_metrics(prepared: PreparedCapture) -> Capture:
     """Return the capture with all that its program prints as metrics.
 
     What the plan names decides. Where it names nothing, all that is printed and has a good

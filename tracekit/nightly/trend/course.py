@@ -32,7 +32,7 @@ Better = Literal["lower", "higher", "neither"]
 Tone = Literal["error", "warning", "unclear", "good", "plain"]
 
 
-class State(StrEnum):
+class CourseState(StrEnum):
     """How a capture fared in a night, or that there was nothing to fare; its sign and its tone."""
 
     sign: str
@@ -54,9 +54,9 @@ class State(StrEnum):
         return state
 
 
-def state_of(outcome: Outcome | None) -> State:
+def state_of(outcome: Outcome | None) -> CourseState:
     """Return how something ended; what has not ended is unfinished."""
-    return State.UNFINISHED if outcome is None else State(outcome.value)
+    return CourseState.UNFINISHED if outcome is None else CourseState(outcome.value)
 
 
 def day(at: str) -> str:
@@ -119,7 +119,7 @@ class Fared:
     """
 
     at: str
-    state: State
+    state: CourseState
     reason: str = ""
     night: Night | None = None
     entry: Entry | None = None
@@ -180,7 +180,9 @@ class Course:
     @property
     def last(self) -> Fared:
         """The last night that was not missed."""
-        return next(fared for fared in reversed(self.fared) if fared.state is not State.MISSED)
+        return next(
+            fared for fared in reversed(self.fared) if fared.state is not CourseState.MISSED
+        )
 
 
 def courses_of(
@@ -235,7 +237,7 @@ def _fared(
     """
     found: list[Fared] = []
     absent = [
-        Fared(miss.due, State.MISSED, miss.reason)
+        Fared(miss.due, CourseState.MISSED, miss.reason)
         for miss in missed
         if (miss.machine, miss.plan) == key[:2]
     ]
@@ -245,7 +247,7 @@ def _fared(
             state = state_of(entry.outcome)
             found.append(Fared(night.started, state, entry.reason, night, entry))
         elif all(entry.capture != key[2] for entry in night.entries):
-            state = State.FAILED if night.outcome is Outcome.FAILED else State.NOT_RUN
+            state = CourseState.FAILED if night.outcome is Outcome.FAILED else CourseState.NOT_RUN
             reason = night.reason or "The night ended before this capture's turn"
             absent.append(Fared(night.started, state, reason, night))
     first, last = moment_of(found[0].at), moment_of(found[-1].at)

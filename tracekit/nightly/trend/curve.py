@@ -17,9 +17,9 @@ from tracekit.nightly.history.stretches import ends_of_line
 from tracekit.nightly.trend.course import (
     WAYS,
     Course,
+    CourseState,
     Fared,
     Happening,
-    State,
     day,
     days,
     direction,
@@ -30,8 +30,8 @@ from tracekit.nightly.trend.picture import (
     RADIUS,
     Mark,
     NightAxis,
-    Panel,
     Picture,
+    TrendPanel,
     dated,
     lines,
     nights,
@@ -131,7 +131,7 @@ def picture_of(curve: Curve) -> Picture:
     )
 
 
-def _changes(curve: Curve) -> Panel:
+def _changes(curve: Curve) -> TrendPanel:
     series = curve.series
     limits = list(_limits(curve))
     ends = [(point.change, point.low, point.high) for point in series.points]
@@ -143,7 +143,7 @@ def _changes(curve: Curve) -> Panel:
         title = f"{title}; dashed: the limit, {allowed}"
     limit = f"Beyond this line a change for the worse matters: {allowed} from what is expected"
     band = [((b, low), (b, high), (e, high), (e, low)) for b, e, low, high, _ in limits]
-    return Panel(
+    return TrendPanel(
         title,
         _HIGH,
         linear("", min(reach), max(reach), series.shown.change),
@@ -161,16 +161,16 @@ def _changes(curve: Curve) -> Panel:
     )
 
 
-def _values(curve: Curve, height: float, *, dates: bool) -> Panel:
+def _values(curve: Curve, height: float, *, dates: bool) -> TrendPanel:
     series = curve.series
     against = [point.reference for point in series.points if point.reference is not None]
     reach = against + [point.value for point in series.points if point.value is not None]
     if len(reach) == len(against):
-        return Panel("No night has a value", height, linear("", 0, 1, lambda _: ""), ())
+        return TrendPanel("No night has a value", height, linear("", 0, 1, lambda _: ""), ())
     title = "Median of the pairs" if series.gated else ""
     if against and series.gated:
         title = f"{title}; dashed: the reference"
-    return Panel(
+    return TrendPanel(
         title,
         height,
         _upward(series, reach),
@@ -296,7 +296,7 @@ def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
         value = pick(point)
         state = None if point.outcome is None else state_of(point.outcome)
         older = place < len(points) - RECENT
-        if value is not None and not (older and state in {None, State.OK}):
+        if value is not None and not (older and state in {None, CourseState.OK}):
             words = _words(curve.series, point, curve.course.number(point.at))
             href = curve.href(fared[point.night]) if point.night in fared else ""
             yield Mark(curve.x.place(point.at), value, state, words, href)
@@ -321,7 +321,7 @@ def _lane(curve: Curve) -> Iterator[Mark]:
     seen = {place(point.at) for point in curve.series.points if point.value is not None}
     for fared in curve.course.fared:
         at = place(fared.at)
-        if fared.state not in {State.OK, State.REGRESSION} or at not in seen:
+        if fared.state not in {CourseState.OK, CourseState.REGRESSION} or at not in seen:
             night = night_words(curve.course, fared.at)
             words = ": ".join(filter(None, (night, fared.state, fared.reason)))
             yield Mark(at, 0.5, fared.state, words, curve.href(fared))

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from tracekit.base import duration, quantity, short_commit
 from tracekit.machine import window_words
-from tracekit.nightly.history.changes import Changes, Ramp, Step
+from tracekit.nightly.history.changes import Changes, LevelStep, Ramp
 from tracekit.nightly.history.night import (
     ANCHORED,
     KINDS,
@@ -33,9 +33,9 @@ from tracekit.nightly.history.stretches import SHORTEST
 from tracekit.nightly.trend.course import (
     WAYS,
     Course,
+    CourseState,
     Fared,
     Links,
-    State,
     ago,
     changed,
     cost_of,
@@ -259,7 +259,7 @@ class Lost:
 
     at: str
     what: str
-    state: State
+    state: CourseState
     reason: str
 
 
@@ -291,7 +291,9 @@ def join_turns(turns: Sequence[Turn]) -> list[Turn]:
     return joined
 
 
-def _turn_of_step(course: Course, series: Series, step: Step, others: Mapping[str, str]) -> Turn:
+def _turn_of_step(
+    course: Course, series: Series, step: LevelStep, others: Mapping[str, str]
+) -> Turn:
     at = series.points[step.index].at
     way = direction(step.change, series.better)
     return Turn(
@@ -329,7 +331,7 @@ def _toward(change: str, way: str) -> str:
     return change if way == "changed" else f"{change}, {way}"
 
 
-def _levels(series: Series, change: Step | Ramp) -> str:
+def _levels(series: Series, change: LevelStep | Ramp) -> str:
     both = (change.before, change.after)
     if change.of == "change":
         return " → ".join(map(series.shown.change, both)) + " from the reference"
@@ -339,7 +341,8 @@ def _levels(series: Series, change: Step | Ramp) -> str:
 def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[Lost]:
     """Return what failed, was inconclusive, was cut short or missed, the latest first."""
     found = [
-        Lost(miss.due, miss.plan, State.MISSED, miss.reason or "it did not run") for miss in missed
+        Lost(miss.due, miss.plan, CourseState.MISSED, miss.reason or "it did not run")
+        for miss in missed
     ]
     for night in nights:
         for entry in night.entries:
@@ -347,7 +350,7 @@ def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[Lost]:
                 what, state = f"{night.plan}: {entry.capture}", state_of(entry.outcome)
                 found.append(Lost(night.started, what, state, entry.reason))
         if night.partial or not night.entries:
-            state = State.NOT_RUN if night.entries else state_of(night.outcome)
+            state = CourseState.NOT_RUN if night.entries else state_of(night.outcome)
             reason = night.reason or "it ended before all of its captures were measured"
             found.append(Lost(night.started, night.plan, state, reason))
     return sorted(found, key=lambda lost: (moment_of(lost.at), lost.what), reverse=True)
@@ -355,8 +358,10 @@ def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[Lost]:
 
 def tally_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[tuple[str, str]]:
     """Return how many nights ended how, in words and tones."""
-    ended = Counter([*(state_of(night.outcome) for night in nights), *[State.MISSED] * len(missed)])
-    counted = [(state, ended[state]) for state in State if ended[state]]
+    ended = Counter(
+        [*(state_of(night.outcome) for night in nights), *[CourseState.MISSED] * len(missed)]
+    )
+    counted = [(state, ended[state]) for state in CourseState if ended[state]]
     tally = [(f"{state.sign} {number} {state}", state.tone) for state, number in counted]
     return [(several(len(nights), "night"), "plain"), *tally]
 
@@ -375,8 +380,14 @@ def stale_of(nights: Sequence[Night], missed: Sequence[Missed], now: str) -> str
 
 # What the page begins with is the first of these that the last night of any capture was.
 _RANKS = (
-    *(State.REGRESSION, State.FAILED, State.INCONCLUSIVE, State.NOT_RUN, State.UNFINISHED),
-    *(State.OK, State.UNJUDGED),
+    *(
+        CourseState.REGRESSION,
+        CourseState.FAILED,
+        CourseState.INCONCLUSIVE,
+        CourseState.NOT_RUN,
+        CourseState.UNFINISHED,
+    ),
+    *(CourseState.OK, CourseState.UNJUDGED),
 )
 
 
@@ -405,7 +416,7 @@ def headline_of(courses: Sequence[Course], now: str) -> Headline:
     when = f"{day(last)} ({ago(last, now)})"
     worst = min((course.last.state for course in current), key=_RANKS.index)
     named = tuple(course for course in current if course.last.state is worst)
-    if worst is State.OK:
+    if worst is CourseState.OK:
         words = f"{several(len(named), 'capture')}, nothing worse, {when}"
         return Headline(worst.tone, f"{worst.sign} OK", words)
     names = several(len(named), "capture")

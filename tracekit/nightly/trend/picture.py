@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 from tracekit.nightly.history.night import moment_of
-from tracekit.nightly.trend.course import Happening, State
+from tracekit.nightly.trend.course import CourseState, Happening
 from tracekit.report import Axis, Plane, Shape, figure, finished, moved, svg_text
 
 _LEFT, _RIGHT = 10.0, 92.0  # the room beside panels: the numbers of their axes stand on the right
@@ -71,7 +71,7 @@ def _date(moment: datetime, before: datetime | None) -> str:
 
 
 @dataclass(frozen=True)
-class Panel:
+class TrendPanel:
     """One of the panels: what stands above it, its axis and what is drawn, from back to front."""
 
     title: str
@@ -91,7 +91,7 @@ class Picture:
     summary: str
     width: float
     x: NightAxis
-    panels: tuple[Panel, ...]
+    panels: tuple[TrendPanel, ...]
     tags: Sequence[Happening] = ()
     lane: tuple[Shape, ...] = ()
 
@@ -131,7 +131,7 @@ def _room_on_the_right(picture: Picture) -> float:
     return max(_RIGHT, 8 + _CHARACTER * max(map(len, words), default=0))
 
 
-def _panel(panel: Panel, x: Axis, across: float, top: float) -> ET.Element:
+def _panel(panel: TrendPanel, x: Axis, across: float, top: float) -> ET.Element:
     group = moved(_LEFT, top)
     plane = Plane(across, panel.height, x, panel.y)
     group.append(_text(across, -7, panel.title, "name end"))
@@ -169,13 +169,13 @@ RADIUS = 3.4
 _ROW = 13.0
 # A night that went well is a disc; the others differ from it by their shape alone.
 _SHAPES = {
-    State.REGRESSION: "M{x} {y}m0 -5.5l5.5 9.5h-11z",
-    State.INCONCLUSIVE: "M{x} {y}m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",
-    State.UNJUDGED: "M{x} {y}m0 -4l4 4l-4 4l-4 -4z",
-    State.FAILED: "M{x} {y}m-4 -4l8 8m0 -8l-8 8",
-    State.UNFINISHED: "M{x} {y}m-4 0h1.5m1.7 0h1.6m1.7 0h1.5",
-    State.NOT_RUN: "M{x} {y}m-3.5 0h7",
-    State.MISSED: "M{x} {y}m-3.5 -4.5h7v9h-7z",
+    CourseState.REGRESSION: "M{x} {y}m0 -5.5l5.5 9.5h-11z",
+    CourseState.INCONCLUSIVE: "M{x} {y}m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",
+    CourseState.UNJUDGED: "M{x} {y}m0 -4l4 4l-4 4l-4 -4z",
+    CourseState.FAILED: "M{x} {y}m-4 -4l8 8m0 -8l-8 8",
+    CourseState.UNFINISHED: "M{x} {y}m-4 0h1.5m1.7 0h1.6m1.7 0h1.5",
+    CourseState.NOT_RUN: "M{x} {y}m-3.5 0h7",
+    CourseState.MISSED: "M{x} {y}m-3.5 -4.5h7v9h-7z",
 }
 
 
@@ -185,7 +185,7 @@ class Mark:
 
     at: float
     value: float
-    state: State | None
+    state: CourseState | None
     words: str
     href: str = ""
 
@@ -261,10 +261,10 @@ def nights(marks: Sequence[Mark], radius: float = RADIUS) -> Shape:
     return draw
 
 
-def _mark(state: State | None, x: float, y: float, radius: float) -> ET.Element:
-    if state is None or state is State.OK:
+def _mark(state: CourseState | None, x: float, y: float, radius: float) -> ET.Element:
+    if state is None or state is CourseState.OK:
         size = radius * 0.8 if state is None else radius
         return ET.Element("circle", {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{size:.2g}"})
-    kind = "full" if state is State.REGRESSION else "open"
+    kind = "full" if state is CourseState.REGRESSION else "open"
     path = _SHAPES[state].format(x=f"{x:.1f}", y=f"{y:.1f}")
     return ET.Element("path", {"class": f"{state.tone} {kind}", "d": path})

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import UsageError, as_float64, relative_error
-from tracekit.ops.attention.problem import Problem, dense_reference
-from tracekit.ops.kernels import Traffic, require_memory, take_axes
+from tracekit.ops.attention.problem import DecodeProblem, dense_reference
+from tracekit.ops.kernels import CallTraffic, require_memory, take_axes
 
 _SCORE = 4  # bytes: scores are float32
 
@@ -50,7 +50,7 @@ class DenseShape:
         return _SCORE * len(self.lens) * self.q_heads * self.queries * self.longest
 
 
-def dense_traffic(shape: DenseShape, *, rereads: int = 1, mask: int = 0) -> Traffic:
+def dense_traffic(shape: DenseShape, *, rereads: int = 1, mask: int = 0) -> CallTraffic:
     """Model attention that keeps no scores, and has a mask of so many bytes.
 
     `read` counts the padding, as an upper bound, since a kernel may skip what a mask hides;
@@ -58,7 +58,7 @@ def dense_traffic(shape: DenseShape, *, rereads: int = 1, mask: int = 0) -> Traf
     query that sees n keys takes 4 n head_dim operations in each of its heads.
     """
     read = len(shape.lens) * shape.longest * shape.row
-    return Traffic(
+    return CallTraffic(
         read=rereads * read + shape.out + mask,
         unique=sum(shape.lens) * shape.row + shape.out + mask,
         written=shape.out,
@@ -66,7 +66,7 @@ def dense_traffic(shape: DenseShape, *, rereads: int = 1, mask: int = 0) -> Traf
     )
 
 
-def gathered_traffic(shape: DenseShape, block_size: int, *, rereads: int = 1) -> Traffic:
+def gathered_traffic(shape: DenseShape, block_size: int, *, rereads: int = 1) -> CallTraffic:
     """Model the copy out of the pages into one piece, and attention over the copy.
 
     Whole pages are copied, up to the longest sequence's end: they are read, written and, by
@@ -77,7 +77,7 @@ def gathered_traffic(shape: DenseShape, block_size: int, *, rereads: int = 1) ->
     return dense_traffic(shape, rereads=rereads).plus(copied + tables, copied)
 
 
-def naive_traffic(shape: DenseShape) -> Traffic:
+def naive_traffic(shape: DenseShape) -> CallTraffic:
     """Model attention that writes the scores of all pairs down and reads them back.
 
     Each once, in float32: the least that an implementation with a matrix of scores can do.
@@ -117,7 +117,7 @@ def sdpa(
     return out.swapaxes(1, 2) if layout == "BSHD" else out
 
 
-def gathered(problem: Problem, longest: int) -> tuple[mx.array, mx.array]:
+def gathered(problem: DecodeProblem, longest: int) -> tuple[mx.array, mx.array]:
     """Copy the first `longest` tokens of each sequence out of its pages: keys and values.
 
     They are `[batch, kv_heads, tokens, head_dim]`, where tokens is `longest` rounded up to whole
@@ -206,7 +206,7 @@ class DenseProblem:
 
 
 def dense_problem(
-    problem: Problem, lens: Sequence[int], *, queries: int = 1, seed: int = 0
+    problem: DecodeProblem, lens: Sequence[int], *, queries: int = 1, seed: int = 0
 ) -> DenseProblem:
     """Copy the contexts of a decode call into one piece each, padded to the longest.
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import mlx.core as mx
 
 from tracekit.base import ToolError, UsageError
-from tracekit.ops.attention.problem import Problem, check_head_dim, draw_problem
-from tracekit.ops.kernels import LANES, LEAST_BUFFER, Source, needing_metal, padded
+from tracekit.ops.attention.problem import DecodeProblem, check_head_dim, draw_problem
+from tracekit.ops.kernels import LANES, LEAST_BUFFER, KernelSource, needing_metal, padded
 
 Kernel = Literal["grouped", "per-head", "barriers"]
 
@@ -38,7 +38,7 @@ THREADGROUP_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True)
-class Plan:
+class DecodePlan:
     """How one decode call runs.
 
     Attributes:
@@ -73,7 +73,7 @@ class Plan:
 
 
 def plan(
-    problem: Problem,
+    problem: DecodeProblem,
     *,
     longest: int | None = None,
     kernel: Kernel | None = None,
@@ -82,7 +82,7 @@ def plan(
     partitions: int | None = None,
     cores: int | None = None,
     ahead: bool = False,
-) -> Plan:
+) -> DecodePlan:
     """Choose what is not given.
 
     The sizes decide, never the contents: one model runs one kernel, whatever its batch. Tokens are
@@ -106,13 +106,13 @@ def plan(
         threads = threadgroup or (256 if kernel == "per-head" else 128)
         room = THREADGROUP_BYTES - 256 if kernel == "per-head" else 0
         _check_threadgroup(threads, room, problem.head_dim)
-        return Plan(kernel, threads)
+        return DecodePlan(kernel, threads)
     tile = HD_TILES[0] if hd_tile is None else hd_tile
     if tile not in HD_TILES:
         raise UsageError(f"There is no HD_TILE of {tile}; there are 8 and 16.")
     heads = heads_at_once(problem.group, tile)
     tokens = max(1, LOADED_BYTES // (2 * tile * problem.dtype.size))
-    whole = Plan("grouped", THREADS, 1, tile, heads, tokens, ahead)
+    whole = DecodePlan("grouped", THREADS, 1, tile, heads, tokens, ahead)
     if partitions is None:
         tallest = problem.max_blocks * problem.block_size if longest is None else longest
         threadgroups = problem.batch * problem.kv_heads * whole.rereads(problem.group)
@@ -164,14 +164,16 @@ def _check_threadgroup(threads: int, room: int, head_dim: int) -> None:
 _ARRAYS = ("q", "k_pages", "v_pages", "block_tables", "context_lens", "max_blocks", "scale")
 
 _SOURCES = {
-    "grouped": Source("paged_decode", _ARRAYS, ("out", "sums", "stats")),
-    "per-head": Source("paged_decode_per_head", _ARRAYS, ("out",)),
-    "barriers": Source("paged_decode_barriers", _ARRAYS, ("out",)),
+    "grouped": KernelSource("paged_decode", _ARRAYS, ("out", "sums", "stats")),
+    "per-head": KernelSource("paged_decode_per_head", _ARRAYS, ("out",)),
+    "barriers": KernelSource("paged_decode_barriers", _ARRAYS, ("out",)),
 }
-_MERGE = Source("paged_merge", ("sums", "stats", "partitions"), ("out",))
+_MERGE = KernelSource("paged_merge", ("sums", "stats", "partitions"), ("out",))
 
 
-def paged_decode(problem: Problem, *, scale: float, how: Plan | None = None) -> mx.array:
+def paged_decode(
+    problem: DecodeProblem, *, scale: float, how: DecodePlan | None = None
+) -> mx.array:
     """Launch a kernel of `kernels/`, and the one that merges if there are several partitions.
 
     Without Metal this can be traced, by `tracekit.lab.msl.emulation`; running it is a ToolError. A
@@ -186,7 +188,7 @@ def paged_decode(problem: Problem, *, scale: float, how: Plan | None = None) -> 
         return _launch(problem, scale, how)[0]
 
 
-def _template(problem: Problem, how: Plan) -> list[tuple[str, Any]]:
+def _template(problem: DecodeProblem, how: DecodePlan) -> list[tuple[str, Any]]:
     shape = [("T", problem.dtype), ("D", problem.head_dim), ("BLOCK", problem.block_size)]
     if how.kernel == "barriers":
         return [*shape, ("GROUP", problem.group), ("THREADS", how.threadgroup)]
@@ -197,7 +199,7 @@ def _template(problem: Problem, how: Plan) -> list[tuple[str, Any]]:
     return [*shape, ("GROUP", problem.group), *sizes, simdgroups, ("AHEAD", int(how.ahead))]
 
 
-def _launch(problem: Problem, scale: float, how: Plan) -> tuple[mx.array, set[str]]:
+def _launch(problem: DecodeProblem, scale: float, how: DecodePlan) -> tuple[mx.array, set[str]]:
     """Return the result, and the names of the kernels that make it."""
     split = how.partitions > 1
     rows = (problem.batch, problem.q_heads, how.partitions)

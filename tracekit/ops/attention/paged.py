@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import mlx.core as mx
 
 from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
-from tracekit.ops.attention.metal import Plan, paged_decode, plan
-from tracekit.ops.attention.problem import Problem
-from tracekit.ops.kernels import Traffic
+from tracekit.ops.attention.metal import DecodePlan, paged_decode, plan
+from tracekit.ops.attention.problem import DecodeProblem
+from tracekit.ops.kernels import CallTraffic
 from tracekit.workload import backend
 
 
@@ -21,7 +21,7 @@ def traffic(
     itemsize: int,
     rereads: int = 1,
     partitions: int = 1,
-) -> Traffic:
+) -> CallTraffic:
     """Model one decode call over contexts of these lengths, in tokens.
 
     A sequence of L tokens needs 2 L kv_heads head_dim elements of K and V, its query, a table entry
@@ -29,7 +29,7 @@ def traffic(
     head_dim operations: a multiplication and an addition for each element of the scores and of the
     weighted sum.
 
-    Each row of K and V is read `rereads` times: `Plan.rereads` says it of a kernel. Several
+    Each row of K and V is read `rereads` times: `DecodePlan.rereads` says it of a kernel. Several
     `partitions` of a sequence's tokens write float32 sums, head_dim and two more for each q head,
     which a merge reads.
     """
@@ -38,7 +38,7 @@ def traffic(
     query = len(context_lens) * q_heads * head_dim * itemsize
     tables = sum(4 * -(-length // block_size) + 4 for length in context_lens)
     parts = len(context_lens) * q_heads * partitions * 4 * (head_dim + 2) * (partitions > 1)
-    return Traffic(
+    return CallTraffic(
         read=rereads * tokens * row + query + tables + parts,
         unique=tokens * row + query + tables + parts,
         written=query + parts,
@@ -46,7 +46,9 @@ def traffic(
     )
 
 
-def traffic_of(problem: Problem, lens: Sequence[int], how: Plan | None = None) -> Traffic:
+def traffic_of(
+    problem: DecodeProblem, lens: Sequence[int], how: DecodePlan | None = None
+) -> CallTraffic:
     """Model a decode call over contexts of these lengths; see `traffic`."""
     return traffic(
         lens,
@@ -96,7 +98,7 @@ def paged_attention(
     *,
     scale: float,
     longest: int | None = None,
-    how: Plan | None = None,
+    how: DecodePlan | None = None,
 ) -> mx.array:
     """Attend from one new token of each sequence to all tokens of its context.
 
@@ -126,12 +128,16 @@ def paged_attention(
         UsageError: The shapes or dtypes do not fit together.
         ToolError: A kernel was asked for, and MLX has no Metal here.
     """
-    problem = Problem(q, k_pages, v_pages, block_tables, context_lens)
+    problem = DecodeProblem(q, k_pages, v_pages, block_tables, context_lens)
     return attend(problem, scale=scale, longest=longest, how=how)
 
 
 def attend(
-    problem: Problem, *, scale: float, longest: int | None = None, how: Plan | None = None
+    problem: DecodeProblem,
+    *,
+    scale: float,
+    longest: int | None = None,
+    how: DecodePlan | None = None,
 ) -> mx.array:
     """Do what `paged_attention` does with arrays that were checked before.
 

@@ -15,7 +15,7 @@ HEAD_DIMS = (64, 80, 96, 128, 256)
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class DecodeProblem:
     """The arrays of one decode call; `tracekit.ops.attention.paged_attention` says what they hold.
 
     Shapes or dtypes that contradict each other are a UsageError.
@@ -85,7 +85,7 @@ def check_head_dim(head_dim: int) -> None:
         raise UsageError(f"The Metal kernel has no head size {head_dim}; it has {sizes}.")
 
 
-def nan_past_ends(problem: Problem) -> Problem:
+def nan_past_ends(problem: DecodeProblem) -> DecodeProblem:
     """Return the problem with NaN in all rows of all pages that hold no token of a sequence."""
     size = problem.block_size
     used = np.zeros(problem.k_pages.shape[:2], bool)
@@ -116,7 +116,7 @@ def draw_problem(
     max_blocks: int,
     dtype: mx.Dtype,
     seed: int = 0,
-) -> Problem:
+) -> DecodeProblem:
     """Draw queries and a pool of `len(lens) * max_blocks` pages, and fill the device with them.
 
     Every sequence has `max_blocks` pages of its own, in shuffled order. Contents are normal;
@@ -128,7 +128,7 @@ def draw_problem(
     tables = np.random.default_rng([seed, 0]).permutation(pool[0]).reshape(batch, max_blocks)
     padding = (0, max(0, LEAST_BUFFER - batch))
     keys = mx.random.split(mx.random.key(seed), 3)
-    problem = Problem(
+    problem = DecodeProblem(
         mx.random.normal((batch, q_heads, head_dim), dtype=dtype, key=keys[0]),
         mx.random.normal(pool, dtype=dtype, key=keys[1]),
         mx.random.normal(pool, dtype=dtype, key=keys[2]),
@@ -172,7 +172,7 @@ def dense_reference(
 
 
 def reference_of(
-    problem: Problem, *, scale: float, sequences: Iterable[int] | None = None
+    problem: DecodeProblem, *, scale: float, sequences: Iterable[int] | None = None
 ) -> Floats:
     """Return what a problem must give, `[sequences, q_heads, head_dim]`, of all sequences or some.
 
@@ -198,7 +198,7 @@ def reference_of(
 
 
 def largest_error(
-    problem: Problem, out: mx.array, *, sequences: Iterable[int] | None = None
+    problem: DecodeProblem, out: mx.array, *, sequences: Iterable[int] | None = None
 ) -> float:
     """Return the largest relative error of `out`, with the usual factor of the scores.
 

@@ -42,7 +42,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class DrawnTokens:
     """Queries, keys and values of `DRAWN` tokens, each `[DRAWN, batch, heads, head_dim]`."""
 
     queries: mx.array
@@ -59,7 +59,7 @@ class Rows:
         return self.keys[drawn].transpose(1, 2, 0, 3), self.values[drawn].transpose(1, 2, 0, 3)
 
 
-def draw_rows(sizes: Sizes, *, seed: int = 0) -> Rows:
+def draw_rows(sizes: Sizes, *, seed: int = 0) -> DrawnTokens:
     """Draw normal rows, and fill the device with them."""
     heads = (sizes.q_heads, sizes.kv_heads, sizes.kv_heads)
     keys = mx.random.split(mx.random.key(seed), 3)
@@ -68,10 +68,10 @@ def draw_rows(sizes: Sizes, *, seed: int = 0) -> Rows:
         for count, key in zip(heads, keys, strict=True)
     ]
     mx.eval(*drawn)
-    return Rows(*drawn)
+    return DrawnTokens(*drawn)
 
 
-def expected(rows: Rows, sequence: int, *, length: int, kept: int, scale: float) -> Floats:
+def expected(rows: DrawnTokens, sequence: int, *, length: int, kept: int, scale: float) -> Floats:
     """Attend in float64 from the last of `length` tokens to the last `kept`: `[q_heads, head_dim]`.
 
     See `dense_reference`.
@@ -199,7 +199,7 @@ class SlidingCache:
         return self.keys[:, :, : self.kept], self.values[:, :, : self.kept]
 
 
-class Blocks:
+class BlockPool:
     """The numbers from 0 to `count - 1`, each free or in use.
 
     What was freed last is given out first: its contents are the likeliest to be in a cache. Who
@@ -241,7 +241,7 @@ class PagedCache:
     def __init__(self, sizes: Sizes, *, block_size: int, max_tokens: int) -> None:
         entries = -(-max_tokens // block_size)
         pool = (sizes.batch * entries, block_size, sizes.kv_heads, sizes.head_dim)
-        self.pool = Blocks(pool[0])
+        self.pool = BlockPool(pool[0])
         self.length = 0  # tokens of each context
         self.keys, self.values = mx.zeros(pool, sizes.dtype), mx.zeros(pool, sizes.dtype)
         self._tables: NDArray[np.int32] = np.zeros((sizes.batch, entries), np.int32)

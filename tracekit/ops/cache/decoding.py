@@ -8,7 +8,14 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import accepted, as_float64, relative_error
-from tracekit.ops.cache.caches import GrowingCache, PagedCache, Rows, Sizes, SlidingCache, expected
+from tracekit.ops.cache.caches import (
+    DrawnTokens,
+    GrowingCache,
+    PagedCache,
+    Sizes,
+    SlidingCache,
+    expected,
+)
 from tracekit.workload import Gauge, Span, StepReport
 
 Cache = GrowingCache | SlidingCache | PagedCache
@@ -17,7 +24,7 @@ Attend = Callable[[mx.array], mx.array]
 
 
 @dataclass
-class Spent:
+class StepCosts:
     """What the steps since `Decoding.begin` took."""
 
     steps: int = 0
@@ -34,11 +41,11 @@ class Decoding:
     """
 
     sizes: Sizes
-    rows: Rows
+    rows: DrawnTokens
     cache: Cache
     attend: Attend
     hold_a_view: bool = False
-    spent: Spent = field(default_factory=Spent)
+    spent: StepCosts = field(default_factory=StepCosts)
     _spans: tuple[Span, ...] = ()
     _view: tuple[mx.array, ...] = ()
     _out: mx.array | None = None
@@ -85,7 +92,7 @@ class Decoding:
 
     def begin(self) -> None:
         """Count from here on."""
-        self.spent = Spent()
+        self.spent = StepCosts()
 
     def extra_memory(self) -> int:
         """Make one more step, without growth; return the bytes it took beside what was held.

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from tracekit.base import UsageError
-from tracekit.ops.cache.caches import Blocks
-from tracekit.ops.serving.load import Job
+from tracekit.ops.cache.caches import BlockPool
+from tracekit.ops.serving.load import ScheduledRequest
 from tracekit.workload import IDLE, Gauge, Measured, Request, Span, StepReport
 
 
 @dataclass(frozen=True)
-class Clock:
+class WorkloadClock:
     """The system-wide monotonic clock, on which all times of a workload are; nanoseconds."""
 
     now: Callable[[], int] = time.monotonic_ns
@@ -32,7 +32,7 @@ class RunningSequence:
     `prefilled` are the tokens of its prompt that are in the cache.
     """
 
-    job: Job
+    job: ScheduledRequest
     scheduled: int
     slot: int = -1
     blocks: list[int] = field(default_factory=list[int])
@@ -71,7 +71,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TickPlan:
     """What one tick does: a piece of at most one prompt, and a token for each that decodes."""
 
     chunk: Chunk | None = None
@@ -92,7 +92,9 @@ class Scheduler:
     time, `prefill_chunk` the tokens of a prompt that one tick takes at most.
     """
 
-    def __init__(self, *, slots: int, blocks: Blocks, block_size: int, prefill_chunk: int) -> None:
+    def __init__(
+        self, *, slots: int, blocks: BlockPool, block_size: int, prefill_chunk: int
+    ) -> None:
         for name, value in (("--max-seqs", slots), ("--prefill-chunk", prefill_chunk)):
             if value < 1:
                 raise UsageError(f"{name} must be at least 1; it is {value}.")
@@ -109,7 +111,7 @@ class Scheduler:
         """Whether there is nobody to serve."""
         return not self.waiting and not self.active
 
-    def refusal(self, job: Job) -> str:
+    def refusal(self, job: ScheduledRequest) -> str:
         """Return why a request can never be served; nothing if it can."""
         needed = job.blocks(self._block_size)
         if needed <= self.blocks.count:
@@ -134,16 +136,16 @@ class Scheduler:
         self.active += admitted
         return admitted
 
-    def plan(self) -> Plan:
+    def plan(self) -> TickPlan:
         """Return what the next tick is to do; prompts are taken in the order of admission."""
         decoding = [sequence for sequence in self.active if sequence.prompted]
         unprompted = next((sequence for sequence in self.active if not sequence.prompted), None)
         if unprompted is None:
-            return Plan(None, decoding)
+            return TickPlan(None, decoding)
         left = unprompted.job.prompt_tokens - unprompted.prefilled
-        return Plan(Chunk(unprompted, unprompted.prefilled, min(left, self._chunk)), decoding)
+        return TickPlan(Chunk(unprompted, unprompted.prefilled, min(left, self._chunk)), decoding)
 
-    def complete(self, plan: Plan, at: int) -> list[RunningSequence]:
+    def complete(self, plan: TickPlan, at: int) -> list[RunningSequence]:
         """Note that a plan is done; retire whoever has all tokens, and return them."""
         producing = list(plan.decoding)
         if plan.chunk is not None:
@@ -178,12 +180,12 @@ class Attention(Protocol):
     def wait(self, handed_over: Any) -> None: ...  # noqa: D102
 
 
-HandedOver = tuple[Plan, list[tuple[str, Any]]]
+HandedOver = tuple[TickPlan, list[tuple[str, Any]]]
 """A tick's plan, and what it has handed over: each with the name of the span that waits for it."""
 
 
 @dataclass
-class Tick:
+class TickReport:
     """What is reported of one tick."""
 
     variant: str = ""
@@ -210,13 +212,13 @@ class Engine:
 
     def __init__(
         self,
-        jobs: Several[Job],
+        jobs: Several[ScheduledRequest],
         scheduler: Scheduler,
         model: Attention,
-        clock: Clock,
+        clock: WorkloadClock,
         limits: Mapping[tuple[str, str], float] | None = None,
         *,
-        rehearsal: Iterator[Plan],
+        rehearsal: Iterator[TickPlan],
     ) -> None:
         self._coming = deque(jobs)
         self._scheduler = scheduler
@@ -226,7 +228,7 @@ class Engine:
         self._has_begun = False
         self._origin = 0  # when the schedule began
         self._closed = False
-        self._tick = Tick()
+        self._tick = TickReport()
         self._levels: dict[str, float] = {}
         self._limits = dict(limits or {})
         self._lateness: list[int] = []
@@ -246,13 +248,13 @@ class Engine:
 
         Before the schedule begins a rehearsal is handed over, which serves nobody.
         """
-        clock, tick, scheduler = self._clock, Tick(), self._scheduler
+        clock, tick, scheduler = self._clock, TickReport(), self._scheduler
         self._tick = tick
         start = clock.now()
         if not self._has_begun:
-            return Plan(), self._handed_over(next(self._rehearsal), start)
+            return TickPlan(), self._handed_over(next(self._rehearsal), start)
         if self._idle(start):
-            return Plan(), []
+            return TickPlan(), []
         came = self._arrivals(start)
         admitted = scheduler.admit(start)
         self._read_levels(start)
@@ -301,7 +303,7 @@ class Engine:
 
     def leave(self) -> StepReport:
         """Tell of the requests that were to arrive and are not complete."""
-        self._tick = Tick()
+        self._tick = TickReport()
         open_ones = (*self._scheduler.active, *self._scheduler.waiting, *self._unseen)
         self._tick.requests += [_told(sequence, "unfinished") for sequence in open_ones]
         self._read_levels(self._clock.now())
@@ -342,7 +344,7 @@ class Engine:
             due.append(RunningSequence(job, self._origin + job.at))
         return due
 
-    def _handed_over(self, plan: Plan, now: int) -> list[tuple[str, Any]]:
+    def _handed_over(self, plan: TickPlan, now: int) -> list[tuple[str, Any]]:
         """Write, then attend: what is read is written before, so that nothing is copied."""
         model, parts = self._model, list[tuple[str, Any]]()
         if plan.chunk is not None:

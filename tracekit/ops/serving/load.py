@@ -158,7 +158,7 @@ _CONTENTS = 2**31
 
 
 @dataclass(frozen=True)
-class Load:
+class ServerLoad:
     """What is asked of the server, as a user chooses it.
 
     The schedule has as many requests as the rate brings in `duration` seconds, or `count` of them,
@@ -181,7 +181,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Job:
+class ScheduledRequest:
     """One request as the schedule has it; it arrives `at` ns from the start of the run.
 
     Its keys, values and queries are drawn from `content`, any whole number.
@@ -198,7 +198,7 @@ class Job:
         return -(-(self.prompt_tokens + self.output_tokens) // block_size)
 
 
-def draw_arrivals(load: Load) -> Times:
+def draw_arrivals(load: ServerLoad) -> Times:
     """Draw when requests arrive, in ns from the start of the run.
 
     Intervals are drawn from a gamma distribution of shape `burstiness` and mean 1, and are then
@@ -221,7 +221,7 @@ def draw_arrivals(load: Load) -> Times:
     return np.round(seconds * _SECOND).astype(np.int64)
 
 
-def draw_schedule(load: Load) -> tuple[Job, ...]:
+def draw_schedule(load: ServerLoad) -> tuple[ScheduledRequest, ...]:
     """Draw all requests of a load, by arrival.
 
     Arrivals, prompts, outputs and contents have a stream of random numbers each: another rate
@@ -232,4 +232,4 @@ def draw_schedule(load: Load) -> tuple[Job, ...]:
     outputs = load.outputs.draw(len(arrivals), np.random.default_rng([load.seed, 2]))
     contents = np.random.default_rng([load.seed, 3]).integers(0, _CONTENTS, len(arrivals))
     columns = zip(arrivals, prompts, outputs, contents.tolist(), strict=True)
-    return tuple(Job(number, *row) for number, row in enumerate(columns))
+    return tuple(ScheduledRequest(number, *row) for number, row in enumerate(columns))

@@ -13,11 +13,18 @@ import numpy as np
 from tracekit.base import UsageError, accepted, as_float64, relative_error
 from tracekit.ops.attention.dense import sdpa
 from tracekit.ops.attention.paged import append, append_run, attend
-from tracekit.ops.attention.problem import Problem, check_heads, dense_reference
-from tracekit.ops.cache.caches import Blocks
+from tracekit.ops.attention.problem import DecodeProblem, check_heads, dense_reference
+from tracekit.ops.cache.caches import BlockPool
 from tracekit.ops.kernels import LEAST_BUFFER, require_memory, specializations
-from tracekit.ops.serving.engine import Chunk, Clock, Engine, Plan, RunningSequence, Scheduler
-from tracekit.ops.serving.load import Job, Load, draw_schedule
+from tracekit.ops.serving.engine import (
+    Chunk,
+    Engine,
+    RunningSequence,
+    Scheduler,
+    TickPlan,
+    WorkloadClock,
+)
+from tracekit.ops.serving.load import ScheduledRequest, ServerLoad, draw_schedule
 from tracekit.workload import Measured, Step, backend
 
 ROWS = 1021
@@ -27,7 +34,7 @@ _HINT = "Take fewer or smaller blocks, fewer layers or fewer heads."
 
 
 @dataclass(frozen=True)
-class Shape:
+class ModelShape:
     """The sizes of a model and its cache.
 
     Each of `layers` has pages of its own. `slots` are sequences that decode at a time, `chunk` the
@@ -56,7 +63,7 @@ class Shape:
         return self.head_dim**-0.5
 
 
-class Model:
+class PagedModel:
     """Attention over pages, layer after layer: what a layer gives is the next one's query.
 
     The pool has one block more than is given out: idle rows of the batch write there, so that
@@ -64,7 +71,7 @@ class Model:
     Keys and values are written before anything reads them, so that MLX writes in place.
     """
 
-    def __init__(self, shape: Shape, seed: int) -> None:
+    def __init__(self, shape: ModelShape, seed: int) -> None:
         check_heads(shape.q_heads, shape.kv_heads)
         self.shape = shape
         self.backend = backend()
@@ -131,7 +138,7 @@ class Model:
         longest = max((sequence.context for sequence in decoding), default=0)
         out = self.queries[self._newest(decoding)]
         for k_pages, v_pages in zip(self._k_pages, self._v_pages, strict=True):
-            problem = Problem(out, k_pages, v_pages, tables, lens)
+            problem = DecodeProblem(out, k_pages, v_pages, tables, lens)
             # On Metal the shape of a launch must not follow the contexts.
             known = None if self.backend == "metal" else longest
             out = attend(problem, scale=self.shape.scale, longest=known)
@@ -187,7 +194,7 @@ class Model:
 _DECODED = 3
 
 
-def rehearse(model: Model) -> Iterator[Plan]:
+def rehearse(model: PagedModel) -> Iterator[TickPlan]:
     """Yield work of every shape there is, again and again; it touches no block of a request.
 
     The decode step has as many sequences as there are slots, half as long as they may get.
@@ -195,14 +202,17 @@ def rehearse(model: Model) -> Iterator[Plan]:
     shape = model.shape
     half = max(1, shape.longest // 2)
     nowhere = [shape.blocks] * shape.max_blocks
-    prompt = RunningSequence(Job(0, 0, shape.longest, 1), 0, blocks=nowhere)
-    batch = [RunningSequence(Job(0, 0, half, 1), 0, slot, nowhere) for slot in range(shape.slots)]
+    prompt = RunningSequence(ScheduledRequest(0, 0, shape.longest, 1), 0, blocks=nowhere)
+    batch = [
+        RunningSequence(ScheduledRequest(0, 0, half, 1), 0, slot, nowhere)
+        for slot in range(shape.slots)
+    ]
     starts = range(0, shape.longest, shape.chunk)
     for first in itertools.cycle(starts):
-        yield Plan(Chunk(prompt, first, min(shape.chunk, shape.longest - first)), batch)
+        yield TickPlan(Chunk(prompt, first, min(shape.chunk, shape.longest - first)), batch)
 
 
-def measure(model: Model, clock: Clock, *, rounds: int = 3) -> tuple[float, float]:
+def measure(model: PagedModel, clock: WorkloadClock, *, rounds: int = 3) -> tuple[float, float]:
     """Run every shape once to compile it, and then a few of them to see what they cost.
 
     Return the ns of a decode step of a full batch, and of a piece of a prompt.
@@ -223,7 +233,7 @@ def measure(model: Model, clock: Clock, *, rounds: int = 3) -> tuple[float, floa
     return median(decodes[shapes:]), median(chunks[shapes:])
 
 
-def verify(model: Model) -> float:
+def verify(model: PagedModel) -> float:
     """Serve a few sequences; return the largest relative error against a float64 reference.
 
     The reference takes keys and values from the drawn contents, not from the pages: so pages,
@@ -246,14 +256,14 @@ def verify(model: Model) -> float:
     return accepted(worst, model.shape.dtype, "Attention")
 
 
-def _samples(model: Model) -> Iterator[RunningSequence]:
+def _samples(model: PagedModel) -> Iterator[RunningSequence]:
     """Yield sequences in shuffled blocks: one as long as may be, one of odd length, the least."""
     shape = model.shape
     most = min(shape.longest, shape.blocks * shape.block_size)
     blocks = np.random.default_rng(0).permutation(shape.blocks).tolist()
     for slot, tokens in enumerate((most, max(2, most // 2 - 1), 2)):
         output = min(1 + _DECODED, tokens - 1)
-        job = Job(slot, 0, tokens - output, output, content=ROWS_APART * slot)
+        job = ScheduledRequest(slot, 0, tokens - output, output, content=ROWS_APART * slot)
         held = blocks[: job.blocks(shape.block_size)]
         yield RunningSequence(job, 0, slot % shape.slots, held)
 
@@ -265,7 +275,7 @@ MILLISECOND = 1_000_000
 
 
 @dataclass(frozen=True)
-class Limits:
+class LatencyLimits:
     """What a run is judged by, in milliseconds; None where nothing is demanded.
 
     `ttft` is the longest time to the first token, `tpot` that for each token after it; a tick above
@@ -277,21 +287,21 @@ class Limits:
     tick: float = 200.0
 
 
-def serving_step(load: Load, shape: Shape, limits: Limits) -> Step:
+def serving_step(load: ServerLoad, shape: ModelShape, limits: LatencyLimits) -> Step:
     """Make the step of a server that serves a load; see what it costs and that it is right."""
-    jobs, clock = draw_schedule(load), Clock()
+    jobs, clock = draw_schedule(load), WorkloadClock()
     fewest = min(job.blocks(shape.block_size) for job in jobs)
     if fewest > shape.blocks:
         raise UsageError(
             f"The pool of {shape.blocks} blocks holds no request: the smallest takes {fewest}.",
             hint="Give more --blocks, or shorter prompts and outputs.",
         )
-    model = Model(shape, load.seed)
+    model = PagedModel(shape, load.seed)
     error = verify(model)
     cost = measure(model, clock)
     scheduler = Scheduler(
         slots=shape.slots,
-        blocks=Blocks(shape.blocks),
+        blocks=BlockPool(shape.blocks),
         block_size=shape.block_size,
         prefill_chunk=shape.chunk,
     )
@@ -311,7 +321,7 @@ def serving_step(load: Load, shape: Shape, limits: Limits) -> Step:
     )
 
 
-def _levels(shape: Shape, limits: Limits) -> dict[tuple[str, str], float]:
+def _levels(shape: ModelShape, limits: LatencyLimits) -> dict[tuple[str, str], float]:
     levels = {
         ("limit_active_sequences", "count"): float(shape.slots),
         ("limit_blocks", "count"): float(shape.blocks),
@@ -323,7 +333,9 @@ def _levels(shape: Shape, limits: Limits) -> dict[tuple[str, str], float]:
     return levels
 
 
-def offered_load(jobs: tuple[Job, ...], cost: tuple[float, float], shape: Shape) -> float:
+def offered_load(
+    jobs: tuple[ScheduledRequest, ...], cost: tuple[float, float], shape: ModelShape
+) -> float:
     """Return the share of the time that the jobs need if decode steps are always full.
 
     More than 1 means that the queue grows without end. What `cost` is, `measure` says.
@@ -334,7 +346,7 @@ def offered_load(jobs: tuple[Job, ...], cost: tuple[float, float], shape: Shape)
 
 
 def _offered(
-    jobs: tuple[Job, ...], cost: tuple[float, float], shape: Shape
+    jobs: tuple[ScheduledRequest, ...], cost: tuple[float, float], shape: ModelShape
 ) -> dict[str, float | Measured]:
     seconds = jobs[-1].at / 1e9
     tokens = sum(job.output_tokens for job in jobs)

@@ -21,7 +21,7 @@ import psutil
 from tracekit.base import ToolError, TracekitError, UsageError
 from tracekit.machine import JUDGED, StateLimits, contaminated
 from tracekit.machine import unknown as not_known
-from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.host.sampler import Sampler, read_samples
 from tracekit.record.supervisor import size
 from tracekit.record.xctrace.claim import VARIABLE, floor, refuse_rivals
@@ -31,7 +31,7 @@ from tracekit.record.xctrace.tool import Listed, Xctrace
 from tracekit.workload import METAL_SYSTEM_TRACE
 
 
-class Verdict(StrEnum):
+class FactStatus(StrEnum):
     """How a fact stands."""
 
     OK = "ok"
@@ -51,23 +51,25 @@ class MachineFact:
     # open
     needed: bool = False
     name: str = ""  # what was looked at; one without a name gets that of its check
-    verdict: Verdict = Verdict.OK  # how it stands
+    verdict: FactStatus = FactStatus.OK  # how it stands
 
 
 ok = MachineFact  # as it should be
-warning = partial(MachineFact, verdict=Verdict.WARNING)  # it may spoil a recording, or part of it
+warning = partial(
+    MachineFact, verdict=FactStatus.WARNING
+)  # it may spoil a recording, or part of it
 failed = partial(
-    MachineFact, verdict=Verdict.FAILED, needed=True
+    MachineFact, verdict=FactStatus.FAILED, needed=True
 )  # nothing can be recorded; has a fix
-not_applicable = partial(MachineFact, verdict=Verdict.NOT_APPLICABLE)  # it has no meaning here
-unknown = partial(MachineFact, verdict=Verdict.UNKNOWN)  # it could not be found out
+not_applicable = partial(MachineFact, verdict=FactStatus.NOT_APPLICABLE)  # it has no meaning here
+unknown = partial(MachineFact, verdict=FactStatus.UNKNOWN)  # it could not be found out
 
 
-Look = Callable[[Surroundings], MachineFact | Iterable[MachineFact]]
+Look = Callable[[DoctorSurroundings], MachineFact | Iterable[MachineFact]]
 
 
 @dataclass(frozen=True)
-class Check:
+class DoctorCheck:
     """One thing to look at; `only` says where, by a key of `_elsewhere`."""
 
     name: str
@@ -75,7 +77,7 @@ class Check:
     only: str = ""
 
 
-def _elsewhere(only: str, at: Surroundings) -> str:
+def _elsewhere(only: str, at: DoctorSurroundings) -> str:
     """Say why a check has no meaning here; empty where it has one."""
     system = at.machine.system
     if only == "mac" and not at.machine.on_mac:
@@ -87,11 +89,11 @@ def _elsewhere(only: str, at: Surroundings) -> str:
     return ""
 
 
-def _tracekit(_: Surroundings) -> MachineFact:
+def _tracekit(_: DoctorSurroundings) -> MachineFact:
     return ok(f"{version('tracekit')} in {Path(__file__).parents[2]}")
 
 
-def _host_recorder(_: Surroundings) -> MachineFact:
+def _host_recorder(_: DoctorSurroundings) -> MachineFact:
     try:
         with tempfile.TemporaryDirectory() as folder:
             samples = Path(folder) / "samples.jsonl"
@@ -104,7 +106,7 @@ def _host_recorder(_: Surroundings) -> MachineFact:
     return ok("works: any program can be recorded on the CPU")
 
 
-def _system(at: Surroundings) -> MachineFact:
+def _system(at: DoctorSurroundings) -> MachineFact:
     machine = at.machine
     if not at.machine.on_mac:
         name = machine.os if machine.system == platform.system() else ""
@@ -114,7 +116,7 @@ def _system(at: Surroundings) -> MachineFact:
     return ok(f"{machine.os} ({machine.os_build})")
 
 
-def _architecture(at: Surroundings) -> MachineFact:
+def _architecture(at: DoctorSurroundings) -> MachineFact:
     architecture = at.machine.architecture
     if not at.machine.on_mac:
         return ok(architecture)
@@ -135,16 +137,16 @@ def _architecture(at: Surroundings) -> MachineFact:
     )
 
 
-def _chip(at: Surroundings) -> MachineFact:
+def _chip(at: DoctorSurroundings) -> MachineFact:
     return ok(at.machine.chip) if at.machine.chip else unknown("The system does not name it.")
 
 
-def _gpu_cores(at: Surroundings) -> MachineFact:
+def _gpu_cores(at: DoctorSurroundings) -> MachineFact:
     cores = at.machine.gpu_cores
     return unknown("`ioreg` names no gpu-core-count.") if cores is None else ok(str(cores))
 
 
-def _metal_switches(at: Surroundings) -> MachineFact:
+def _metal_switches(at: DoctorSurroundings) -> MachineFact:
     there = sorted(name for name in at.environment if distorts(name))
     if not there:
         return ok("none is set")
@@ -155,7 +157,7 @@ def _metal_switches(at: Surroundings) -> MachineFact:
     )
 
 
-def _interpreter(at: Surroundings) -> MachineFact:
+def _interpreter(at: DoctorSurroundings) -> MachineFact:
     executable = at.executable
     if not executable:
         return unknown("Python does not know its own path.", needed=True)
@@ -180,7 +182,7 @@ _IMPORT_SECONDS = 60
 _METAL = "mlx metal"
 
 
-def _mlx(at: Surroundings) -> Iterator[MachineFact]:
+def _mlx(at: DoctorSurroundings) -> Iterator[MachineFact]:
     answer = at.answer(at.executable, "-P", "-c", _ASK_MLX, seconds=_IMPORT_SECONDS)
     if not answer:
         package = "mlx" if at.machine.on_mac else "'mlx[cpu]'"
@@ -218,7 +220,7 @@ def _mlx(at: Surroundings) -> Iterator[MachineFact]:
 _COMMAND_LINE_TOOLS = "/Library/Developer/CommandLineTools"
 
 
-def _developer_folder(at: Surroundings) -> MachineFact:
+def _developer_folder(at: DoctorSurroundings) -> MachineFact:
     chosen = at.environment.get("DEVELOPER_DIR", "")
     folder = chosen or at.answer("xcode-select", "-p")
     if not folder.startswith("/"):
@@ -229,7 +231,7 @@ def _developer_folder(at: Surroundings) -> MachineFact:
     return ok(f"{folder}{' (DEVELOPER_DIR)' if chosen else ''}")
 
 
-def _xctrace(at: Surroundings) -> MachineFact:
+def _xctrace(at: DoctorSurroundings) -> MachineFact:
     tool = at.xctrace
     if isinstance(tool, TracekitError):
         fix = tool.hint or "Run the same line by hand and see what it says."
@@ -242,7 +244,7 @@ def _xctrace(at: Surroundings) -> MachineFact:
     return ok(f"{version.text}: by its build {version.build}, of Xcode {version.xcode}")
 
 
-def _template(at: Surroundings) -> MachineFact:
+def _template(at: DoctorSurroundings) -> MachineFact:
     absent = failed(
         f"This Xcode has no template {METAL_SYSTEM_TRACE!r}.",
         "`xcrun xctrace list templates` names those it has; `--template` takes one of them, "
@@ -251,12 +253,12 @@ def _template(at: Surroundings) -> MachineFact:
     return _listed(at, "templates", METAL_SYSTEM_TRACE, absent)
 
 
-def _gpu_counters(at: Surroundings) -> MachineFact:
+def _gpu_counters(at: DoctorSurroundings) -> MachineFact:
     absent = warning(f"This Xcode has no instrument {GPU_COUNTERS!r}.", WAYS_TO_COUNTERS)
     return _listed(at, "instruments", GPU_COUNTERS, absent)
 
 
-def _listed(at: Surroundings, what: Listed, wanted: str, absent: MachineFact) -> MachineFact:
+def _listed(at: DoctorSurroundings, what: Listed, wanted: str, absent: MachineFact) -> MachineFact:
     if not isinstance(at.xctrace, Xctrace):
         return unknown("xctrace does not answer.")
     names: list[str] = []
@@ -270,7 +272,7 @@ def _listed(at: Surroundings, what: Listed, wanted: str, absent: MachineFact) ->
 _GROUP = "_developer"
 
 
-def _developer_mode(at: Surroundings) -> MachineFact:
+def _developer_mode(at: DoctorSurroundings) -> MachineFact:
     status = at.answer("/usr/sbin/DevToolsSecurity", "-status")
     if status == "Developer mode is currently enabled.":
         return ok("enabled")
@@ -283,7 +285,7 @@ def _developer_mode(at: Surroundings) -> MachineFact:
     return unknown(words, "Run `DevToolsSecurity -status` by hand.", needed=True)
 
 
-def _developer_group(at: Surroundings) -> MachineFact:
+def _developer_group(at: DoctorSurroundings) -> MachineFact:
     groups = at.answer("/usr/bin/id", "-Gn").split()
     if not groups:
         return unknown("`id -Gn` names no group.")
@@ -299,7 +301,7 @@ _GIGABYTE = 1e9
 _HOST_FLOOR = 0.1 * _GIGABYTE  # the host recorder writes megabytes, xctrace many gigabytes
 
 
-def _other_recorders(at: Surroundings) -> MachineFact:
+def _other_recorders(at: DoctorSurroundings) -> MachineFact:
     try:
         found = refuse_rivals(at.rivals())
     except ToolError as error:
@@ -307,7 +309,7 @@ def _other_recorders(at: Surroundings) -> MachineFact:
     return warning(" ".join(found), "Quit it before you record.") if found else ok("none runs")
 
 
-def _disk(at: Surroundings, wanted: Path) -> MachineFact:
+def _disk(at: DoctorSurroundings, wanted: Path) -> MachineFact:
     # A folder that does not exist yet will be made in the nearest one above it that does.
     places = (wanted.absolute(), *wanted.absolute().parents)
     folder, traced = next(filter(Path.is_dir, places)), not _elsewhere("xctrace", at)
@@ -326,7 +328,7 @@ def _disk(at: Surroundings, wanted: Path) -> MachineFact:
     return failed(words, f"Make room on that disk.{lower}")
 
 
-def _staging_files(at: Surroundings) -> MachineFact:
+def _staging_files(at: DoctorSurroundings) -> MachineFact:
     left = list(at.temporary.glob("instruments*.ktrace"))
     taken = size(left)
     words = f"{len(left)} left by recordings, {taken / _GIGABYTE:.1f} GB" if left else "none left"
@@ -340,7 +342,7 @@ _FIXED_WORK = "calibration"  # a night does that of its own, so it is no matter 
 _MONITOR = "macmon tells a GPU's clock without root: `brew install macmon`."
 
 
-def _nightly(at: Surroundings) -> Iterator[MachineFact]:
+def _nightly(at: DoctorSurroundings) -> Iterator[MachineFact]:
     """Look at the machine as a night does, once."""
     state = at.state()
     absences = {name: why for name, why in state.absences.items() if name != _FIXED_WORK}
@@ -360,31 +362,31 @@ def _nightly(at: Surroundings) -> Iterator[MachineFact]:
         yield unknown(" ".join(missing), fix, name="nightly, unknown")
 
 
-CHECKS: tuple[Check, ...] = (
-    Check("tracekit", _tracekit),
-    Check("host recorder", _host_recorder),
-    Check("system", _system),
-    Check("architecture", _architecture),
-    Check("chip", _chip),
-    Check("gpu cores", _gpu_cores, "mac"),
-    Check("metal switches", _metal_switches),
-    Check("interpreter", _interpreter),
-    Check("mlx", _mlx),
-    Check("developer folder", _developer_folder, "xcode"),
-    Check("xctrace", _xctrace, "xcode"),
-    Check("template", _template, "xcode"),
-    Check("gpu counters", _gpu_counters, "xcode"),
-    Check("developer mode", _developer_mode, "mac"),
-    Check("developer group", _developer_group, "mac"),
-    Check("other recorders", _other_recorders, "xctrace"),
-    Check("disk for runs", lambda at: _disk(at, at.runs)),
-    Check("disk for staging", lambda at: _disk(at, at.temporary)),
-    Check("staging files", _staging_files, "xctrace"),
-    Check("nightly", _nightly),
+CHECKS: tuple[DoctorCheck, ...] = (
+    DoctorCheck("tracekit", _tracekit),
+    DoctorCheck("host recorder", _host_recorder),
+    DoctorCheck("system", _system),
+    DoctorCheck("architecture", _architecture),
+    DoctorCheck("chip", _chip),
+    DoctorCheck("gpu cores", _gpu_cores, "mac"),
+    DoctorCheck("metal switches", _metal_switches),
+    DoctorCheck("interpreter", _interpreter),
+    DoctorCheck("mlx", _mlx),
+    DoctorCheck("developer folder", _developer_folder, "xcode"),
+    DoctorCheck("xctrace", _xctrace, "xcode"),
+    DoctorCheck("template", _template, "xcode"),
+    DoctorCheck("gpu counters", _gpu_counters, "xcode"),
+    DoctorCheck("developer mode", _developer_mode, "mac"),
+    DoctorCheck("developer group", _developer_group, "mac"),
+    DoctorCheck("other recorders", _other_recorders, "xctrace"),
+    DoctorCheck("disk for runs", lambda at: _disk(at, at.runs)),
+    DoctorCheck("disk for staging", lambda at: _disk(at, at.temporary)),
+    DoctorCheck("staging files", _staging_files, "xctrace"),
+    DoctorCheck("nightly", _nightly),
 )
 
 
-def checked(at: Surroundings, *names: str) -> Iterator[MachineFact]:
+def checked(at: DoctorSurroundings, *names: str) -> Iterator[MachineFact]:
     """Yield the facts of a machine, in the order of the table; of some checks, or of all."""
     for check in CHECKS:
         if names and check.name not in names:

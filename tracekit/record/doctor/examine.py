@@ -22,10 +22,10 @@ from tracekit.base import (
     save,
     stamp,
 )
-from tracekit.record.direct_reading import Memory, note_file, read_note, recall
+from tracekit.record.direct_reading import KnownBundles, note_file, read_note, recall
 from tracekit.record.doctor.checks import (
+    FactStatus,
     MachineFact,
-    Verdict,
     checked,
     failed,
     not_applicable,
@@ -34,7 +34,7 @@ from tracekit.record.doctor.checks import (
     warning,
 )
 from tracekit.record.doctor.probe import probe
-from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.recorder import Progress, Recorder, quiet
 from tracekit.record.recorders import choose, xctrace_here
 from tracekit.record.xctrace.command import NO_COUNTERS, WAYS_TO_COUNTERS
@@ -62,7 +62,7 @@ def known_of(recorder: Recorder) -> Capabilities | None:
     """Return what a probe of this machine showed; None for the host recorder, or without one."""
     if recorder.name != "xctrace":
         return None
-    identity = Surroundings().identified(read_version(recorder.version()))
+    identity = DoctorSurroundings().identified(read_version(recorder.version()))
     return recall_probe(identity, notes_folder())
 
 
@@ -175,7 +175,7 @@ def _counters(tried: Sequence[Combination]) -> MachineFact:
 _DIRECT = "direct reading"
 
 
-def direct_facts(memory: Memory, *, has_xctrace: bool) -> Iterator[MachineFact]:
+def direct_facts(memory: KnownBundles, *, has_xctrace: bool) -> Iterator[MachineFact]:
     """Say which tables of this build are read from bundles as xctrace exports them."""
     if not has_xctrace:
         why = "There is no xctrace to compare with; bundles of others can be read."
@@ -218,9 +218,9 @@ class Diagnosis:
     @property
     def exit_code(self) -> int:
         """0 if nothing stands in the way; 3 if a fact failed; 4 if a needed one is not known."""
-        if any(fact.verdict is Verdict.FAILED for fact in self.facts):
+        if any(fact.verdict is FactStatus.FAILED for fact in self.facts):
             return TracekitError.exit_code
-        if any(fact.verdict is Verdict.UNKNOWN and fact.needed for fact in self.facts):
+        if any(fact.verdict is FactStatus.UNKNOWN and fact.needed for fact in self.facts):
             return InconclusiveError.exit_code
         return 0
 
@@ -231,7 +231,7 @@ class Diagnosis:
 
 
 def examine(
-    surroundings: Surroundings,
+    surroundings: DoctorSurroundings,
     where: Path,
     progress: Progress = quiet,
     fresh: Capabilities | None = None,
@@ -254,7 +254,7 @@ def examine(
     return Diagnosis(identity, tuple(facts), capabilities)
 
 
-def probe_machine(surroundings: Surroundings, progress: Progress = quiet) -> Capabilities:
+def probe_machine(surroundings: DoctorSurroundings, progress: Progress = quiet) -> Capabilities:
     """Record the probe in each way that this machine offers; raise ToolError without xctrace."""
     progress("Xcode")
     xctrace_here()

@@ -18,7 +18,7 @@ from tracekit.workload import TRACES
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class DoctorSurroundings:
     """What a recording on a machine depends on; tests describe another one."""
 
     machine: Machine = field(default_factory=Machine)

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import Process, Recording, replacing
-from tracekit.record.host.sampler import Sample, read_samples
-from tracekit.record.host.session import Session, load_session, write_toc
+from tracekit.record.host.sampler import ProcessSample, read_samples
+from tracekit.record.host.session import HostSession, load_session, write_toc
 from tracekit.record.recorder import Progress
 from tracekit.record.throughput import read_output
-from tracekit.tables import PARQUET, SCHEMAS, Kind
+from tracekit.tables import PARQUET, SCHEMAS, ColumnKind
 from tracekit.workload import (
     IDLE,
     REFERENCE,
@@ -33,9 +33,9 @@ from tracekit.workload import (
 )
 
 _TYPES = {
-    **dict.fromkeys((Kind.TIME, Kind.DURATION, Kind.INTEGER), pa.int64()),
-    Kind.NUMBER: pa.float64(),
-    Kind.TEXT: pa.string(),
+    **dict.fromkeys((ColumnKind.TIME, ColumnKind.DURATION, ColumnKind.INTEGER), pa.int64()),
+    ColumnKind.NUMBER: pa.float64(),
+    ColumnKind.TEXT: pa.string(),
 }
 
 Row = tuple[int | float | str | None, ...]
@@ -247,7 +247,7 @@ def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
     return ("The target ended before two samples were taken: its load is not known.",)
 
 
-def _write_steps(report: WorkloadReport, session: Session, exports: Path) -> None:
+def _write_steps(report: WorkloadReport, session: HostSession, exports: Path) -> None:
     """Write a submission and an interval of each step.
 
     A submission lasts from the call that builds the step until it is handed over, an interval from
@@ -292,7 +292,7 @@ def _with_spans(report: WorkloadReport) -> Iterator[tuple[StepMark, list[Span]]]
         yield step, spans[bisect_left(starts, step.start) : bisect_left(starts, step.completed)]
 
 
-def process_samples(samples: Sequence[Sample], origin: int) -> Iterator[Row]:
+def process_samples(samples: Sequence[ProcessSample], origin: int) -> Iterator[Row]:
     """Yield a row for each sample; the first has nothing before it to tell cores from."""
     cores: list[tuple[float | None, float | None]] = [(None, None)]
     for sample, other in pairwise(samples):

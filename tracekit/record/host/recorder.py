@@ -29,15 +29,23 @@ from tracekit.base import (
 from tracekit.machine import describe
 from tracekit.record.host.exports import export
 from tracekit.record.host.sampler import Sampler, process_name
-from tracekit.record.host.session import Session, close, fresh
-from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed, running
+from tracekit.record.host.session import HostSession, close, fresh
+from tracekit.record.recorder import (
+    Attach,
+    FinishedRecording,
+    ProgramLaunch,
+    Progress,
+    RecordingRequest,
+    Warmed,
+    running,
+)
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.command import not_started
-from tracekit.workload import Block, WorkloadReport, fold, unclosed
+from tracekit.workload import StepBlock, WorkloadReport, fold, unclosed
 
 
 @dataclass(frozen=True)
-class Timeouts:
+class HostTimeouts:
     """Seconds to wait."""
 
     ready: float = 600.0  # for a worker to come to its steady phase, from its launch
@@ -118,18 +126,18 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True)
-class Pace:
+class SamplingPace:
     """How often to sample and how long to watch, in seconds."""
 
     period: float  # between two samples
     limit: float  # of a program since its start, of a worker of ours since its steady phase began
-    timeouts: Timeouts
+    timeouts: HostTimeouts
 
 
 def watch(
     sampler: Sampler,
     listener: Listener,
-    pace: Pace,
+    pace: SamplingPace,
     progress: Progress,
     *,
     running: Callable[[], bool],
@@ -161,7 +169,7 @@ def phase_in_words(listener: Listener, limit: float) -> str:
     return listener.phase
 
 
-def last_moment(begun: int, listener: Listener, pace: Pace) -> int:
+def last_moment(begun: int, listener: Listener, pace: SamplingPace) -> int:
     """Return until when a target is watched that was begun then, in monotonic ns.
 
     A worker says itself how long it means to be at work, as while it measures what recording costs.
@@ -203,7 +211,7 @@ def overhead(report: WorkloadReport) -> Overhead:
     )
 
 
-def _pairs(blocks: Sequence[Block]) -> NDArray[np.float64]:
+def _pairs(blocks: Sequence[StepBlock]) -> NDArray[np.float64]:
     """Pair blocks 0 and 1, 2 and 3 …: `[pairs, 2]` ns a step, the recorded one first."""
     pairs: list[tuple[float, float]] = []
     for block, other in zip(blocks[::2], blocks[1::2], strict=False):
@@ -227,7 +235,7 @@ class Ending:
     `stopped` tells that somebody asked tracekit to stop, even where that took a kill.
     """
 
-    session: Session
+    session: HostSession
     end: End
     complaint: str = ""
     stopped: bool = False
@@ -251,10 +259,10 @@ def settled(ending: Ending, journal: Path | None, recording: Recording) -> Workl
 
 def recorded(
     ending: Ending, report: WorkloadReport | None, *command_lines: tuple[str, ...]
-) -> Recorded:
+) -> FinishedRecording:
     """Say what was recorded, and whether it counts as whole."""
     session = ending.session
-    return Recorded(
+    return FinishedRecording(
         targets=(session.process,),
         command_lines=command_lines,
         started=session.started,
@@ -316,8 +324,12 @@ def _warnings(ending: Ending, report: WorkloadReport | None) -> tuple[str, ...]:
 
 
 def _record(
-    target: Launch, recording: Recording, pace: Pace, progress: Progress, supervisor: Supervisor
-) -> Recorded:
+    target: ProgramLaunch,
+    recording: Recording,
+    pace: SamplingPace,
+    progress: Progress,
+    supervisor: Supervisor,
+) -> FinishedRecording:
     """Run the program and sample it; nothing that it started outlives the recording."""
     fresh(recording)
     begun = _begun("launched", pace)
@@ -350,8 +362,8 @@ def _record(
 
 
 def _record_attached(
-    target: Attach, recording: Recording, pace: Pace, progress: Progress
-) -> Recorded:
+    target: Attach, recording: Recording, pace: SamplingPace, progress: Progress
+) -> FinishedRecording:
     """Sample the process, and leave it as it was."""
     runs = running(target.pid)
     fresh(recording)
@@ -362,10 +374,10 @@ def _record_attached(
     return recorded(Ending(close(recording, session, end.value), end), None)
 
 
-def _begun(kind: Literal["launched", "attached"], pace: Pace) -> Session:
+def _begun(kind: Literal["launched", "attached"], pace: SamplingPace) -> HostSession:
     """Return a session that begins now; whose it is, is still to be said."""
     origin, started = time.monotonic_ns(), now()
-    return Session(
+    return HostSession(
         0, "", kind, origin=origin, started=started, time_limit=pace.limit, machine=describe()
     )
 
@@ -379,7 +391,7 @@ class HostRecorder:
     """
 
     period: float = 0.025  # seconds between two samples
-    timeouts: Timeouts = field(default_factory=Timeouts)
+    timeouts: HostTimeouts = field(default_factory=HostTimeouts)
 
     name = "host"
 
@@ -387,13 +399,15 @@ class HostRecorder:
         """Return the version of tracekit, of which this recorder is a part."""
         return f"tracekit {installed('tracekit')}"
 
-    def record(self, request: Request, recording: Recording, progress: Progress) -> Recorded:
+    def record(
+        self, request: RecordingRequest, recording: Recording, progress: Progress
+    ) -> FinishedRecording:
         """Record the target into `recording.host_bundle`; Ctrl-C ends it and keeps all.
 
         Raise ToolError where the program cannot be started, or the process cannot be looked at,
         UsageError where a worker says that its parameters are wrong.
         """
-        pace = Pace(self.period, request.time_limit, self.timeouts)
+        pace = SamplingPace(self.period, request.time_limit, self.timeouts)
         if isinstance(request.target, Attach):
             return _record_attached(request.target, recording, pace, progress)
         if isinstance(request.target, Warmed):

@@ -14,7 +14,7 @@ from tracekit.workload import Journal
 
 
 @dataclass(frozen=True)
-class Sample:
+class ProcessSample:
     """What the operating system said of a process at one moment."""
 
     at: int  # monotonic ns
@@ -52,13 +52,13 @@ class Sampler:
         """Close the file; what was written is safe without it."""
         self._journal.close()
 
-    def _sample(self) -> Sample:
+    def _sample(self) -> ProcessSample:
         process = self._process
         with process.oneshot():
             if process.status() == psutil.STATUS_ZOMBIE:
                 raise psutil.NoSuchProcess(process.pid)
             voluntary, involuntary = self._switches()
-            return Sample(
+            return ProcessSample(
                 at=time.monotonic_ns(),
                 cpu=_cpu_time(process),
                 memory=process.memory_info().rss,
@@ -83,16 +83,16 @@ class Sampler:
         return sum(count for count, _ in counts), sum(other for _, other in counts)
 
 
-def read_samples(path: Path) -> list[Sample]:
+def read_samples(path: Path) -> list[ProcessSample]:
     """Read samples back; a line cut in half ends them, no file is no samples."""
-    samples: list[Sample] = []
+    samples: list[ProcessSample] = []
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
         return samples
     for line in lines:
         try:
-            samples.append(msgspec.json.decode(line, type=Sample))
+            samples.append(msgspec.json.decode(line, type=ProcessSample))
         except msgspec.MsgspecError:
             break
     return samples

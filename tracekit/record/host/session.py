@@ -24,7 +24,7 @@ from tracekit.tables import Toc, TocRun, TocTable, toc_text
 
 
 @dataclass(frozen=True)
-class Session:
+class HostSession:
     """One recording: of whom, when, and how it ended."""
 
     pid: int
@@ -60,8 +60,8 @@ def fresh(recording: Recording) -> None:
 
 
 def close(
-    recording: Recording, session: Session, reason: str, status: int | None = None
-) -> Session:
+    recording: Recording, session: HostSession, reason: str, status: int | None = None
+) -> HostSession:
     """Note that the recording ends now, why, and with what exit status."""
     closed = replace(
         session, end=time.monotonic_ns(), ended=now(), end_reason=reason, exit_status=status
@@ -70,18 +70,18 @@ def close(
     return closed
 
 
-def load_session(recording: Recording) -> Session:
+def load_session(recording: Recording) -> HostSession:
     """Read `session.json`; raise where there is none, or one that cannot be understood."""
     file = recording.host_session
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Session)
+        return msgspec.json.decode(file.read_bytes(), type=HostSession)
     except FileNotFoundError:
         raise RecordingError(f"{file.parent} holds no recording of the host recorder.") from None
     except msgspec.MsgspecError as error:
         raise InputError(f"{file} cannot be read: {error}.") from error
 
 
-def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int = 0) -> None:
+def write_toc(path: Path, session: HostSession, schemas: Sequence[str], *, last: int = 0) -> None:
     """Write the TOC of a session and its tables, in order; `last` is the last moment known (ns).
 
     It names neither machine nor user, and no template: it is not a trace of Instruments.

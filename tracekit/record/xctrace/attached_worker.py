@@ -21,8 +21,8 @@ from tracekit.base import (
 )
 from tracekit.record.recorder import Attach, Progress, Warmed
 from tracekit.record.xctrace.command import not_started, own_environment
-from tracekit.record.xctrace.command_line import Subject
-from tracekit.record.xctrace.progress import Account, State
+from tracekit.record.xctrace.command_line import RecordedSubject
+from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 from tracekit.workload import WorkloadReport, fold, unclosed
 
 _LIFELINE = StopPolicy(lifeline=True)
@@ -55,7 +55,7 @@ class AttachedWorker:
     _let_go: bool = False
     _asked: bool = False
 
-    def ready(self) -> Subject:
+    def ready(self) -> RecordedSubject:
         """Return a worker that has warmed up and waits: the one from before if it still does.
 
         Raise UsageError where it refused its parameters, ToolError where it failed or was late.
@@ -70,7 +70,7 @@ class AttachedWorker:
             launch, env = self.target.launch, own_environment(self.target.launch.env)
             self._child = start_worker(launch.argv, _LIFELINE, env, self.recording)
         self._await(self._child)
-        return Subject(Attach(self._child.pid), self._changed, self._finished)
+        return RecordedSubject(Attach(self._child.pid), self._changed, self._finished)
 
     def report(self) -> WorkloadReport:
         """Return what the worker said, and how it ended where it could not say so itself."""
@@ -101,12 +101,12 @@ class AttachedWorker:
             before = state
             time.sleep(self.timeouts.poll)
 
-    def _changed(self, account: Account) -> None:
+    def _changed(self, account: RecordingTranscript) -> None:
         """Let the worker go once xctrace records; ask it to stop when xctrace does."""
-        if account.state is State.STARTED:
+        if account.state is RecordingState.STARTED:
             self._let_go = True
             self.target.go_file.touch()
-        elif account.state in {State.STOPPING, State.SAVING}:
+        elif account.state in {RecordingState.STOPPING, RecordingState.SAVING}:
             self._ask_to_stop()
 
     def _ask_to_stop(self) -> None:

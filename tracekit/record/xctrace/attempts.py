@@ -13,13 +13,19 @@ from tempfile import TemporaryFile
 import psutil
 
 from tracekit.base import Process, Recording, system
-from tracekit.record.recorder import Launch, Progress, Request
+from tracekit.record.recorder import ProgramLaunch, Progress, RecordingRequest
 from tracekit.record.supervisor import size
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts, set_aside
-from tracekit.record.xctrace.claim import Claim, Premises, staging_files
+from tracekit.record.xctrace.claim import MachineClaim, Premises, staging_files
 from tracekit.record.xctrace.command import not_started, recognize, tool_environment
-from tracekit.record.xctrace.command_line import Subject
-from tracekit.record.xctrace.progress import Account, State, Tail, hear_complaint, hear_output
+from tracekit.record.xctrace.command_line import RecordedSubject
+from tracekit.record.xctrace.progress import (
+    RecordingState,
+    RecordingTranscript,
+    Tail,
+    hear_complaint,
+    hear_output,
+)
 from tracekit.record.xctrace.recording_process import Deadlines, Ended, Escalation, stop_requests
 
 log = logging.getLogger(__name__)
@@ -63,11 +69,11 @@ class Family:
 
 
 _STATES = {
-    State.ANNOUNCED: "xctrace is starting",
-    State.STARTED: "recording",
-    State.STOPPING: "stopping",
-    State.SAVING: "saving; this can take minutes",
-    State.SAVED: "saved",
+    RecordingState.ANNOUNCED: "xctrace is starting",
+    RecordingState.STARTED: "recording",
+    RecordingState.STOPPING: "stopping",
+    RecordingState.SAVING: "saving; this can take minutes",
+    RecordingState.SAVED: "saved",
 }
 _SENT = {
     signal.SIGINT: "asked xctrace to stop and to save what it has",
@@ -91,18 +97,20 @@ class Manner:
 
 
 @dataclass(frozen=True)
-class Job:
+class RecordingJob:
     """What is to be recorded, where to, how, and with what of the machine."""
 
-    request: Request
+    request: RecordingRequest
     recording: Recording
     manner: Manner
-    claim: Claim
+    claim: MachineClaim
     progress: Progress
 
 
 def attempts(
-    job: Job, ready: Callable[[], Subject], line: Callable[[Subject], tuple[str, ...]]
+    job: RecordingJob,
+    ready: Callable[[], RecordedSubject],
+    line: Callable[[RecordedSubject], tuple[str, ...]],
 ) -> "Vigil":
     """Record, and try again where it could not start for a reason that is known to pass.
 
@@ -110,7 +118,7 @@ def attempts(
     whom to record and `line` with which command line. Returned is the last try, ended.
     """
     target = job.request.target
-    journal = target.journal if isinstance(target, Launch) else None
+    journal = target.journal if isinstance(target, ProgramLaunch) else None
     for number, pause in enumerate(job.manner.pauses, 1):
         attempt = _attempt(job, ready(), line)
         if not _may_pass(attempt.ended):
@@ -123,8 +131,10 @@ def attempts(
     return _attempt(job, ready(), line)
 
 
-def _attempt(job: Job, subject: Subject, line: Callable[[Subject], tuple[str, ...]]) -> "Vigil":
-    if isinstance(subject.target, Launch) and subject.target.journal is not None:
+def _attempt(
+    job: RecordingJob, subject: RecordedSubject, line: Callable[[RecordedSubject], tuple[str, ...]]
+) -> "Vigil":
+    if isinstance(subject.target, ProgramLaunch) and subject.target.journal is not None:
         job.claim.supervisor.expect_worker(subject.target.journal)
     vigil = Vigil(job, subject, line(subject))
     vigil.ended = vigil.run()
@@ -138,10 +148,10 @@ class Vigil:
     ended: Ended
     left_staging: frozenset[Path]
 
-    def __init__(self, job: Job, subject: Subject, argv: tuple[str, ...]) -> None:
+    def __init__(self, job: RecordingJob, subject: RecordedSubject, argv: tuple[str, ...]) -> None:
         self.job, self.subject, self.argv = job, subject, argv
         self.family = Family()
-        self.account = Account()
+        self.account = RecordingTranscript()
         self.escalation = Escalation(job.manner.deadlines, job.request.time_limit, time.monotonic())
         self.interrupted, self.halted = False, ""
         self.staged = staging_files()  # by others, before
@@ -199,9 +209,9 @@ class Vigil:
                 if self.account.state is not before.state:
                     self._enter(self.account.state)
 
-    def _enter(self, state: State) -> None:
+    def _enter(self, state: RecordingState) -> None:
         self.escalation.hear(self.account, time.monotonic())
-        ends_by_itself = state > State.STARTED
+        ends_by_itself = state > RecordingState.STARTED
         timeout = self.job.manner.deadlines.saving if ends_by_itself else 0
         self.job.claim.supervisor.note(f"xctrace: {state.name.lower()}", timeout)
         self.job.progress(_STATES[state])
@@ -211,7 +221,7 @@ class Vigil:
         if now >= self.next_survey:
             self.next_survey = now + self.job.manner.deadlines.survey
             self._survey(now)
-        if self.account.state is State.STARTED and self.subject.finished():
+        if self.account.state is RecordingState.STARTED and self.subject.finished():
             self.escalation.finish(now)
         self._send(self.escalation.due(now))
 
@@ -227,7 +237,7 @@ class Vigil:
         if state in _STATES and written >= self.reported + _MEGABYTE:
             self.reported = written
             self.job.progress(f"{_STATES[state]} ({written / _MEGABYTE:,.0f} MB so far)")
-        shortage = premises.shortage(places) if state is not State.SAVED else ""
+        shortage = premises.shortage(places) if state is not RecordingState.SAVED else ""
         if shortage and (not self.halted or premises.critical(places)):
             self.halted = self.halted or shortage
             self._send(self.escalation.next_signal(now))
@@ -246,4 +256,4 @@ def _may_pass(ended: Ended) -> bool:
     problem = recognize(ended.returncode or 0, ended.account.text)
     if problem is not None:
         return problem.passing
-    return ended.returncode in _CRASHED and ended.account.state < State.STARTED
+    return ended.returncode in _CRASHED and ended.account.state < RecordingState.STARTED

@@ -248,7 +248,7 @@ def _held(holder: Holder | None) -> ToolError:
 
 
 @dataclass(frozen=True)
-class Claim:
+class MachineClaim:
     """What a recording needs that has the machine to itself."""
 
     supervisor: Supervisor
@@ -257,7 +257,7 @@ class Claim:
 
 
 @contextmanager
-def claimed(recording: Recording, premises: Premises) -> Generator[Claim]:
+def claimed(recording: Recording, premises: Premises) -> Generator[MachineClaim]:
     """Claim the machine for as long as the block lasts.
 
     Raise ToolError where another recorder runs, RecordingError where the disk is all but full.
@@ -283,4 +283,4 @@ def claimed(recording: Recording, premises: Premises) -> Generator[Claim]:
             )
         handles = tuple(each for each in (handle, shared) if each is not None)
         with Supervisor(recording.folder, handles) as supervisor:
-            yield Claim(supervisor, places, warnings)
+            yield MachineClaim(supervisor, places, warnings)

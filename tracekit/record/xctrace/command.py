@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Problem:
+class KnownFailure:
     """A failure that people have met before; `problems.toml` says what each field is."""
 
     meaning: str
@@ -33,7 +33,7 @@ class Problem:
 
 
 PROBLEMS = {
-    name: Problem(**fields)
+    name: KnownFailure(**fields)
     for name, fields in tomllib.loads(
         Path(__file__).with_name("problems.toml").read_text(encoding="utf-8")
     ).items()
@@ -45,7 +45,7 @@ WAYS_TO_COUNTERS = UNSUPPORTED_COUNTERS.hint
 SELECT_XCODE = PROBLEMS["no_xcode"].hint
 
 
-def recognize(code: int, text: str) -> Problem | None:
+def recognize(code: int, text: str) -> KnownFailure | None:
     """Return the known problem that a failed command had, or None."""
     return next((problem for problem in PROBLEMS.values() if problem.fits(code, text)), None)
 
@@ -150,7 +150,7 @@ def check(completed: Completed) -> Completed:
 
 def failure(completed: Completed) -> ToolError:
     """Say in words why a command failed: its line, its own text and, where known, the way out."""
-    problem = recognize(completed.returncode, completed.text) or Problem("", "")
+    problem = recognize(completed.returncode, completed.text) or KnownFailure("", "")
     said = "\n".join(completed.text.splitlines()[-_QUOTED_LINES:]) or "It said nothing."
     line = f"{shlex.join(completed.argv)} failed with {exit_words(completed.returncode)}"
     meaning = f"{problem.meaning} " if problem.meaning else ""

@@ -16,9 +16,9 @@ from tracekit.base import (
     require,
     require_program,
 )
-from tracekit.record.recorder import Attach, Launch, Request, running
+from tracekit.record.recorder import Attach, ProgramLaunch, RecordingRequest, running
 from tracekit.record.xctrace.command import target_environment
-from tracekit.record.xctrace.progress import Account
+from tracekit.record.xctrace.progress import RecordingTranscript
 from tracekit.record.xctrace.templates import GPU_COUNTERS, SUFFIX, read_template
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.workload import METAL_SYSTEM_TRACE
@@ -31,7 +31,7 @@ _AUTO_LEAVES_OUT = (
 
 
 @dataclass(frozen=True)
-class Selection:
+class TemplateSelection:
     """One template, by name or by absolute path, and whether the counters' instrument is added.
 
     `own_counters` tells whether the template itself switches a counter set on; None where that
@@ -49,7 +49,7 @@ class Selection:
         return self.adds_counters or self.own_counters is True
 
 
-def select(request: Request, tool: Xctrace) -> Selection:
+def select(request: RecordingRequest, tool: Xctrace) -> TemplateSelection:
     """Choose what to record with; a wish for counters becomes the instrument that has them.
 
     Xctrace takes one template a recording, the last one given. There is no template of GPU
@@ -91,7 +91,7 @@ def select(request: Request, tool: Xctrace) -> Selection:
         if names := tool.names("instruments"):
             require(GPU_COUNTERS, names, "instrument in this Xcode")
     left_out = request.counters == "auto" and own is False and not adds
-    return Selection(template, adds, (_AUTO_LEAVES_OUT,) if left_out else (), own)
+    return TemplateSelection(template, adds, (_AUTO_LEAVES_OUT,) if left_out else (), own)
 
 
 def _own_counters(path: Path) -> bool | None:
@@ -103,33 +103,33 @@ def _own_counters(path: Path) -> bool | None:
 
 
 @dataclass(frozen=True)
-class Subject:
+class RecordedSubject:
     """Whom one recording is of."""
 
-    target: Launch | Attach  # what xctrace launches or attaches to
+    target: ProgramLaunch | Attach  # what xctrace launches or attaches to
     # called with the account of the recording whenever its state changes
-    changed: Callable[[Account], None] = lambda _: None
+    changed: Callable[[RecordingTranscript], None] = lambda _: None
     # says whether nothing of it is left to record, though xctrace may go on
     finished: Callable[[], bool] = lambda: False
 
 
-def subject_of(target: Launch | Attach) -> Subject:
+def subject_of(target: ProgramLaunch | Attach) -> RecordedSubject:
     """Return the subject of a plain target.
 
     xctrace notices the end of a program that it launched; whether it does so with one that it
     attached to is not established, so that one is watched.
     """
-    if isinstance(target, Launch):
-        return Subject(target)
+    if isinstance(target, ProgramLaunch):
+        return RecordedSubject(target)
     runs = running(target.pid)
-    return Subject(target, finished=lambda: not runs())
+    return RecordedSubject(target, finished=lambda: not runs())
 
 
 def record_line(
     tool: Xctrace,
-    request: Request,
-    target: Launch | Attach,
-    selection: Selection,
+    request: RecordingRequest,
+    target: ProgramLaunch | Attach,
+    selection: TemplateSelection,
     recording: Recording,
     *,
     environment: Mapping[str, str] = os.environ,

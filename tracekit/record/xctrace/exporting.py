@@ -8,7 +8,7 @@ from pathlib import Path
 from tracekit.base import Recording, ToolError
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.command import NO_COUNTERS, WAYS_TO_COUNTERS
-from tracekit.record.xctrace.command_line import Selection
+from tracekit.record.xctrace.command_line import TemplateSelection
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.tables import TocRun, own, wanted
 
@@ -28,7 +28,7 @@ def no_counters(why: str) -> str:
     return f"{NO_COUNTERS}: {why}. {WAYS_TO_COUNTERS}"
 
 
-def counter_warnings(selection: Selection, run: TocRun) -> tuple[str, ...]:
+def counter_warnings(selection: TemplateSelection, run: TocRun) -> tuple[str, ...]:
     """Say so if no counter set was recorded.
 
     Where nobody asked for counters, a template that may have a set of its own is named.
@@ -62,7 +62,7 @@ _HEAD = 1 << 20  # a schema's header is a few kilobytes; its first row follows
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenTables:
     """Tables that are read without an export: schemas with rows, and without."""
 
     filled: frozenset[str] = frozenset()
@@ -79,7 +79,7 @@ def export(
     recording: Recording,
     choose: Choose,
     progress: Progress,
-    seen: Seen = Seen(),
+    seen: SeenTables = SeenTables(),
 ) -> tuple[str, ...]:
     """Export the TOC and those tables of the recording's run that are chosen.
 

@@ -27,7 +27,7 @@ class Tail:
         return [line.decode("utf-8", "replace") for line in lines]
 
 
-class State(IntEnum):
+class RecordingState(IntEnum):
     """How far a recording has come; it never goes back."""
 
     LAUNCHED = 0  # xctrace was started and has said nothing yet
@@ -39,10 +39,10 @@ class State(IntEnum):
 
 
 @dataclass(frozen=True)
-class Account:
+class RecordingTranscript:
     """All that a recording has said so far."""
 
-    state: State = State.LAUNCHED  # how far it has come
+    state: RecordingState = RecordingState.LAUNCHED  # how far it has come
     stop_line: str = ""  # the first line that says why it stops
     failed: bool = False  # it said that the recording failed with errors
     errors: tuple[str, ...] = ()  # of its block of run issues, each once
@@ -65,25 +65,25 @@ class Account:
 _KEPT_LINES = 400
 _ISSUE = re.compile(r"^\s*\* \[(Error|Warning)\] (.+)$")
 _MARKS = (
-    (re.compile(r"^Starting recording with "), State.ANNOUNCED),
-    (re.compile(r"^Ctrl-C to stop the recording"), State.STARTED),
+    (re.compile(r"^Starting recording with "), RecordingState.ANNOUNCED),
+    (re.compile(r"^Ctrl-C to stop the recording"), RecordingState.STARTED),
     (
         re.compile(r"^(Reached specified time limit|Target app exited|Stopping recording)"),
-        State.STOPPING,
+        RecordingState.STOPPING,
     ),
-    (re.compile(r"^Recording (completed|failed with errors)"), State.SAVING),
-    (re.compile(r"^Output file saved as: "), State.SAVED),
+    (re.compile(r"^Recording (completed|failed with errors)"), RecordingState.SAVING),
+    (re.compile(r"^Output file saved as: "), RecordingState.SAVED),
 )
 
 
-def hear_output(account: Account, line: str) -> Account:
+def hear_output(account: RecordingTranscript, line: str) -> RecordingTranscript:
     """Return the account after one line of standard output."""
     line = line.rstrip()
     account = replace(account, output=(*account.output, line)[-_KEPT_LINES:])
     for pattern, state in _MARKS:
         if pattern.match(line):
-            reached = account.state if not account.foreign else State.LAUNCHED
-            stops = state is State.STOPPING and not account.stop_line
+            reached = account.state if not account.foreign else RecordingState.LAUNCHED
+            stops = state is RecordingState.STOPPING and not account.stop_line
             return replace(
                 account,
                 state=max(reached, state),
@@ -94,7 +94,7 @@ def hear_output(account: Account, line: str) -> Account:
     return _hear_foreign(account, line)
 
 
-def hear_complaint(account: Account, line: str) -> Account:
+def hear_complaint(account: RecordingTranscript, line: str) -> RecordingTranscript:
     """Return the account after one line of standard error."""
     line = line.rstrip()
     account = replace(account, complaints=(*account.complaints, line)[-_KEPT_LINES:])
@@ -106,13 +106,13 @@ def hear_complaint(account: Account, line: str) -> Account:
     return replace(account, **{name: tuple(dict.fromkeys(said))})
 
 
-def _hear_foreign(account: Account, line: str) -> Account:
+def _hear_foreign(account: RecordingTranscript, line: str) -> RecordingTranscript:
     """Take the first two lines for "announced" and "started" if none is in words that are known.
 
     The words may follow the system's language, their order does not. Nothing beyond "started"
     is concluded from lines that are not understood.
     """
-    silent = account.state is State.LAUNCHED
-    if not line or not (account.foreign or silent) or account.state >= State.STARTED:
+    silent = account.state is RecordingState.LAUNCHED
+    if not line or not (account.foreign or silent) or account.state >= RecordingState.STARTED:
         return account
-    return replace(account, state=State(account.state + 1), foreign=True)
+    return replace(account, state=RecordingState(account.state + 1), foreign=True)

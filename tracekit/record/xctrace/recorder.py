@@ -22,22 +22,34 @@ from tracekit.base import (
 from tracekit.record.event_export import align
 from tracekit.record.recorder import (
     Attach,
-    Launch,
+    FinishedRecording,
+    ProgramLaunch,
     Progress,
-    Recorded,
-    Request,
+    RecordingRequest,
     Target,
     Warmed,
     journal_of,
 )
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.attached_worker import AttachedWorker
-from tracekit.record.xctrace.attempts import Job, Manner, Vigil, attempts
+from tracekit.record.xctrace.attempts import Manner, RecordingJob, Vigil, attempts
 from tracekit.record.xctrace.claim import claimed, staging_warning
 from tracekit.record.xctrace.command import UNSUPPORTED_COUNTERS, Completed, failure
-from tracekit.record.xctrace.command_line import Selection, Subject, record_line, select, subject_of
-from tracekit.record.xctrace.exporting import Choose, Seen, counter_warnings, export, no_counters
-from tracekit.record.xctrace.progress import State
+from tracekit.record.xctrace.command_line import (
+    RecordedSubject,
+    TemplateSelection,
+    record_line,
+    select,
+    subject_of,
+)
+from tracekit.record.xctrace.exporting import (
+    Choose,
+    SeenTables,
+    counter_warnings,
+    export,
+    no_counters,
+)
+from tracekit.record.xctrace.progress import RecordingState
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.tables import TocRun, read_toc
@@ -47,12 +59,12 @@ TARGET_FAILED = 54  # the launched program did not end with status 0; the trace 
 
 _STOPPED = {"Time limit reached", "User stopped recording"}  # end reasons of the TOC
 _STATES = {
-    State.LAUNCHED: "before it said anything",
-    State.ANNOUNCED: "before it began to record",
-    State.STARTED: "while it recorded",
-    State.STOPPING: "while it stopped",
-    State.SAVING: "while it saved",
-    State.SAVED: "after it had saved",
+    RecordingState.LAUNCHED: "before it said anything",
+    RecordingState.ANNOUNCED: "before it began to record",
+    RecordingState.STARTED: "while it recorded",
+    RecordingState.STOPPING: "while it stopped",
+    RecordingState.SAVING: "while it saved",
+    RecordingState.SAVED: "after it had saved",
 }
 
 
@@ -77,7 +89,7 @@ def judge(
         return "The bundle holds no data: its duration is 0."
     failure = _launched_failed(ended, run, report) if launched else _attached_failed(ended, report)
     code, expected = ended.returncode, {0, TARGET_FAILED} if launched else {0}
-    whole = code in expected or (account.state is State.SAVED and ended.asked)
+    whole = code in expected or (account.state is RecordingState.SAVED and ended.asked)
     if failure or whole:
         return failure
     how = "in an unknown way" if code is None else f"with {exit_words(code)}"
@@ -170,7 +182,9 @@ class XctraceRecorder:
         """Return what `xctrace version` prints."""
         return self._tool.version.text
 
-    def record(self, request: Request, recording: Recording, progress: Progress) -> Recorded:
+    def record(
+        self, request: RecordingRequest, recording: Recording, progress: Progress
+    ) -> FinishedRecording:
         """Record the target into the run's bundle, and check that the bundle can be opened.
 
         Raise UsageError where a template, an instrument, a program or a process does not exist,
@@ -181,11 +195,11 @@ class XctraceRecorder:
             raise RecordingError(f"{recording.bundle} exists already.", hint=hint)
         selection = select(request, self._tool)
         with claimed(recording, self._manner.premises) as claim:
-            job = Job(request, recording, self._manner, claim, progress)
+            job = RecordingJob(request, recording, self._manner, claim, progress)
             recorded = self._record(job, selection)
         return replace(recorded, warnings=(*claim.warnings, *recorded.warnings))
 
-    def _record(self, job: Job, selection: Selection) -> Recorded:
+    def _record(self, job: RecordingJob, selection: TemplateSelection) -> FinishedRecording:
         began = now()
         attempt, report = self._attempt(job, selection)
         if report is not None:
@@ -195,7 +209,7 @@ class XctraceRecorder:
         except KeyboardInterrupt:
             run, stopped = TocRun(1), True
         ended, target = attempt.ended, job.request.target
-        launched = isinstance(target, Launch)
+        launched = isinstance(target, ProgramLaunch)
         if launched and run.target is not None:
             end_leftovers(reported(run.target.pid))
         failure = "" if stopped else judge(ended, run, launched=launched, report=report)
@@ -207,7 +221,7 @@ class XctraceRecorder:
         by_us = ended.finished and ended.signals and not ended.interrupted
         why = "The target had ended, so xctrace was asked to stop" if by_us else run.end_reason
         before = (target.launch.argv,) if isinstance(target, Warmed) else ()
-        return Recorded(
+        return FinishedRecording(
             targets=_targets(target, run, attempt, report),
             command_lines=(*before, attempt.argv),
             started=run.start_date or began,
@@ -226,10 +240,12 @@ class XctraceRecorder:
             ),
         )
 
-    def _attempt(self, job: Job, selection: Selection) -> tuple[Vigil, WorkloadReport | None]:
+    def _attempt(
+        self, job: RecordingJob, selection: TemplateSelection
+    ) -> tuple[Vigil, WorkloadReport | None]:
         target, recording = job.request.target, job.recording
 
-        def line(subject: Subject) -> tuple[str, ...]:
+        def line(subject: RecordedSubject) -> tuple[str, ...]:
             return record_line(self._tool, job.request, subject.target, selection, recording)
 
         if not isinstance(target, Warmed):
@@ -250,7 +266,7 @@ class XctraceRecorder:
         progress: Progress,
         *,
         choose: Choose | None = None,
-        seen: Seen | None = None,
+        seen: SeenTables | None = None,
     ) -> tuple[str, ...]:
         """Export the TOC and tables, those of `choose` if it is given; return warnings.
 
@@ -260,11 +276,13 @@ class XctraceRecorder:
             raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
         with Supervisor(recording.folder) as supervisor:
             tool = self._tool.guarded(supervisor)
-            remarks = export(tool, recording, choose or self._choose, progress, seen or Seen())
+            remarks = export(
+                tool, recording, choose or self._choose, progress, seen or SeenTables()
+            )
         self._manner.premises.remove_staging()
         return remarks
 
-    def _open(self, attempt: Vigil, job: Job) -> TocRun:
+    def _open(self, attempt: Vigil, job: RecordingJob) -> TocRun:
         recording = job.recording
         why = f"There is no bundle at {recording.bundle}."
         if recording.bundle.exists():

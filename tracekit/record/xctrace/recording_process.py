@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from tracekit.base import StopPolicy, system
-from tracekit.record.xctrace.progress import Account, State
+from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 
 _ASKING = (signal.SIGINT, signal.SIGTERM, *system.HANG_UPS)
 
@@ -79,19 +79,19 @@ class Deadlines:
             grows=(str(bundle.absolute()),),
         )
 
-    def allowance(self, account: Account, time_limit: float) -> float:
+    def allowance(self, account: RecordingTranscript, time_limit: float) -> float:
         """Return how long the state of `account` may last."""
         match account.state:
-            case State.LAUNCHED | State.ANNOUNCED:
+            case RecordingState.LAUNCHED | RecordingState.ANNOUNCED:
                 return self.start
-            case State.STARTED:
+            case RecordingState.STARTED:
                 unheard = self.stopping + self.saving if account.foreign else 0
                 return time_limit + self.slack + unheard
-            case State.STOPPING:
+            case RecordingState.STOPPING:
                 return self.stopping
-            case State.SAVING:
+            case RecordingState.SAVING:
                 return self.saving
-            case State.SAVED:
+            case RecordingState.SAVED:
                 return self.exit
 
 
@@ -101,23 +101,26 @@ class Escalation:
     def __init__(self, deadlines: Deadlines, time_limit: float, now: float) -> None:
         self._deadlines = deadlines
         self._time_limit = time_limit
-        self._state = State.LAUNCHED
+        self._state = RecordingState.LAUNCHED
         self._until = now + deadlines.start
         self.sent: tuple[signal.Signals, ...] = ()
         self.finished = False
 
-    def hear(self, account: Account, now: float) -> None:
+    def hear(self, account: RecordingTranscript, now: float) -> None:
         """Give a state that was just reached its own time."""
         if account.state is self._state:
             return
-        starting = {self._state, account.state} <= {State.LAUNCHED, State.ANNOUNCED}
+        starting = {self._state, account.state} <= {
+            RecordingState.LAUNCHED,
+            RecordingState.ANNOUNCED,
+        }
         self._state = account.state
         if not starting:
             self._until = now + self._deadlines.allowance(account, self._time_limit)
 
     def grow(self, now: float) -> None:
         """Give more time to a recording that is being saved and still grows."""
-        if self._state is State.SAVING:
+        if self._state is RecordingState.SAVING:
             self._until = max(self._until, now + self._deadlines.saving)
 
     def finish(self, now: float) -> None:
@@ -148,7 +151,7 @@ class Escalation:
 class Ended:
     """A recording whose process is gone."""
 
-    account: Account  # all that it said; its state is the last one before the end
+    account: RecordingTranscript  # all that it said; its state is the last one before the end
     returncode: int | None  # its exit code; negative for a signal; None if nothing could end it
     signals: tuple[signal.Signals, ...] = ()  # the signals that we sent, in order
     interrupted: bool = False  # a person or the system asked to stop

@@ -109,7 +109,7 @@ def template_file(name: str, files: Sequence[Path]) -> Path:
 
 
 @dataclass(frozen=True)
-class Change:
+class KeyChange:
     """A key of an archived dictionary: entry `position` of object `holder`; its values."""
 
     holder: int
@@ -149,13 +149,13 @@ class Template:
                 if isinstance(name, str):
                     yield holder, position, name, self._resolve(value)
 
-    def changes(self, wanted: Mapping[str, int | bool]) -> tuple[Change, ...]:
+    def changes(self, wanted: Mapping[str, int | bool]) -> tuple[KeyChange, ...]:
         """Return every place that differs if keys have these values.
 
         Raise InputError where a key is in no archived dictionary, or its value has another type.
         """
         found = tuple(
-            Change(holder, position, key, before, wanted[key])
+            KeyChange(holder, position, key, before, wanted[key])
             for holder, position, key, before in self.entries()
             if key in wanted
         )
@@ -167,7 +167,7 @@ class Template:
             raise self._unknown(f"no archived dictionary has the key {key}")
         return found
 
-    def changed(self, changes: Sequence[Change]) -> bytes:
+    def changed(self, changes: Sequence[KeyChange]) -> bytes:
         """Return the content of a copy with these changes.
 
         Each new value is a new object at the end of the row: an archive keeps equal values once,
@@ -235,7 +235,7 @@ def read_template(path: Path) -> Template:
 
 def draft(
     source: Path, output: Path, counter_profile: int | None, shader_timeline: bool | None
-) -> tuple[tuple[Change, ...], bytes]:
+) -> tuple[tuple[KeyChange, ...], bytes]:
     """Return how a copy of a template differs, and its content; None leaves a setting as it is.
 
     Raise UsageError where nothing is to be changed, or the output exists or has another suffix,

@@ -44,7 +44,7 @@ Listed = Literal["templates", "instruments"]
 
 
 @dataclass(frozen=True)
-class Timeouts:
+class ToolTimeouts:
     """How long to wait for a command, in seconds, and the pauses before each new try to export."""
 
     answer: float = 60
@@ -52,13 +52,13 @@ class Timeouts:
     pauses: tuple[float, ...] = (1, 2, 4, 8)
 
 
-TIMEOUTS = Timeouts()
+TIMEOUTS = ToolTimeouts()
 
 
 class Xctrace:
     """Apple's `xctrace`, found at `path` and started through `run`."""
 
-    def __init__(self, path: str, run: Run = run, timeouts: Timeouts = TIMEOUTS) -> None:
+    def __init__(self, path: str, run: Run = run, timeouts: ToolTimeouts = TIMEOUTS) -> None:
         self.path = path
         self.run = run
         self._timeouts = timeouts
@@ -150,7 +150,7 @@ def read_version(text: str) -> Version:
     return Version(text, build.group(1) if build else "")
 
 
-def locate(run: Run = run, timeouts: Timeouts = TIMEOUTS) -> Xctrace:
+def locate(run: Run = run, timeouts: ToolTimeouts = TIMEOUTS) -> Xctrace:
     """Find xctrace through `xcrun`; raise ToolError that says what is missing and what helps."""
     found = check(run(("xcrun", "--find", "xctrace"), timeouts.answer))
     path = found.stdout.strip()

@@ -33,7 +33,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Latency:
+class LatencyRow:
     """A latency of the steady window; times in ns. `absence` says why there is none."""
 
     table: str
@@ -71,28 +71,30 @@ def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
     }
 
 
-def _of_steps(tables: Tables) -> Iterator[Latency]:
+def _of_steps(tables: Tables) -> Iterator[LatencyRow]:
     found = rows(tables, "steps")
     try:
         steady = steady_steps(found.frame)
     except Unavailable as reason:
-        yield Latency("steps", "Step", _STEP, np.empty(0), found.absence or str(reason))
+        yield LatencyRow("steps", "Step", _STEP, np.empty(0), found.absence or str(reason))
         return
     for name, own in steady.groupby(variants_of(steady), sort=True):
         values = own["duration"].dropna().to_numpy(dtype=np.float64)
-        yield Latency("steps", f"Step of {name}" if name else "Step", _STEP, values)
+        yield LatencyRow("steps", f"Step of {name}" if name else "Step", _STEP, values)
 
 
-def _of_column(tables: Tables, table: str, column: str, name: str, meant: str) -> Latency:
+def _of_column(tables: Tables, table: str, column: str, name: str, meant: str) -> LatencyRow:
     """Return a column of the steady window; of the whole run where nobody marked one."""
     found, window = of_target(tables, table), marked_window(tables)
     frame = found.frame
     if column not in frame:
         absence = found.absence or f"the table {table} has no column {column}"
-        return Latency(table, name, meant, np.empty(0), absence)
+        return LatencyRow(table, name, meant, np.empty(0), absence)
     if window is not None and not found.absence:
         times = frame["start" if "start" in frame else "committed"]
         inside = (times >= window.start) & (times < window.end)
         frame = frame[inside.fillna(value=False).astype(bool)]
     absence = found.absence or f"no row of {table} in the steady window has it"
-    return Latency(table, name, meant, frame[column].dropna().to_numpy(dtype=np.float64), absence)
+    return LatencyRow(
+        table, name, meant, frame[column].dropna().to_numpy(dtype=np.float64), absence
+    )

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import Kind, Result
+from tracekit.analysis import CounterKind, Result
 from tracekit.base import percent
 from tracekit.report.panel import Context, Tables, panel, rows
 
 _SPREAD = (0.05, 0.95)
 _TITLES = {
-    Kind.OCCUPANCY: "Occupancy: threads in flight, of those that fit",
-    Kind.LIMITER: "Limiters: time in which a unit worked or was stalled",
-    Kind.UTILIZATION: "Utilization: time in which a unit worked",
-    Kind.BANDWIDTH: "Bandwidth of memory, as the trace counts it",
-    Kind.RATE: "Rates",
+    CounterKind.OCCUPANCY: "Occupancy: threads in flight, of those that fit",
+    CounterKind.LIMITER: "Limiters: time in which a unit worked or was stalled",
+    CounterKind.UTILIZATION: "Utilization: time in which a unit worked",
+    CounterKind.BANDWIDTH: "Bandwidth of memory, as the trace counts it",
+    CounterKind.RATE: "Rates",
 }
 _GIGA = "GB/s"
 

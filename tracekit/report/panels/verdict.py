@@ -94,7 +94,7 @@ def _sureness(results: dict[str, analysis.Measurement]) -> str:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PageVerdict:
     """A sentence, what to do about it, and a tone, which is a word of the style.
 
     Tones are error, warning, unclear, good, and samples for a recording without GPU work.
@@ -105,7 +105,7 @@ class Verdict:
     message: str = ""
 
 
-@panel("Verdict")
+@panel("PageVerdict")
 def verdict(result: Result, tables: Tables) -> Context:
     """Say in one sentence how the run did, and show its headlines."""
     states = Counter(check.status for check in result.checks)
@@ -125,7 +125,7 @@ def verdict(result: Result, tables: Tables) -> Context:
     }
 
 
-def _of_samples(result: Result, tables: Tables) -> Verdict | None:
+def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
     """Say what a recording without GPU work holds; None for others, or where a fault was found."""
     if not is_without_gpu_work(tables) or any(
         finding.severity is not analysis.Severity.NOTE for finding in result.findings
@@ -136,7 +136,7 @@ def _of_samples(result: Result, tables: Tables) -> Verdict | None:
     if len(replayed):
         number = replayed["place"].nunique()
         lead = f"Xcode's counters of {count(number)} encoders"
-        return Verdict("samples", f"{lead}, from a serialized replay at a fixed clock.")
+        return PageVerdict("samples", f"{lead}, from a serialized replay at a fixed clock.")
     if not names:
         return None
     samples = of_target(tables, names[0]).frame
@@ -148,10 +148,10 @@ def _of_samples(result: Result, tables: Tables) -> Verdict | None:
         if weight
     ]
     lead = "The recording holds no GPU work, but samples of the target's threads:"
-    return Verdict("samples", f"{lead} {count(len(samples))}{''.join(most)}.")
+    return PageVerdict("samples", f"{lead} {count(len(samples))}{''.join(most)}.")
 
 
-def verdict_of(result: Result) -> Verdict:
+def verdict_of(result: Result) -> PageVerdict:
     """Judge a run by its first finding; without any, by how many checks could be made."""
     judged = [finding for finding in result.findings if finding.severity in _TONES]
     if not judged:
@@ -160,25 +160,27 @@ def verdict_of(result: Result) -> Verdict:
     line = analysis.headline(first)
     if first.severity is analysis.Severity.ERROR:
         line = f"Do not trust these numbers yet. {line}"
-    return Verdict(_TONES[first.severity], line, first.advice)
+    return PageVerdict(_TONES[first.severity], line, first.advice)
 
 
 _TONES = {analysis.Severity.ERROR: "error", analysis.Severity.WARNING: "warning"}
 
 
-def _without_fault(checks: tuple[analysis.Check, ...]) -> Verdict:
+def _without_fault(checks: tuple[analysis.RuleCheck, ...]) -> PageVerdict:
     states = Counter(check.status for check in checks)
     open_ones = states[analysis.Status.ABSTAINED] + states[analysis.Status.FAILED]
     made = len(checks) - open_ones
     if not checks:
-        return Verdict("unclear", "Nothing was checked, so nothing can be said.")
+        return PageVerdict("unclear", "Nothing was checked, so nothing can be said.")
     if made == 0:
         lead = f"Nothing can be said: none of {_checks(open_ones)} could be made."
-        return Verdict("unclear", lead)
+        return PageVerdict("unclear", lead)
     if open_ones:
         lead = f"No fault was found by {count(made)} of {_checks(len(checks))}"
-        return Verdict("unclear", f"{lead}; {count(open_ones)} could not be made.")
-    return Verdict("good", f"No fault was found by {_checks(len(checks))}, and all could be made.")
+        return PageVerdict("unclear", f"{lead}; {count(open_ones)} could not be made.")
+    return PageVerdict(
+        "good", f"No fault was found by {_checks(len(checks))}, and all could be made."
+    )
 
 
 def _checks(number: int) -> str:

@@ -10,7 +10,7 @@ from tracekit.tables.bundle.container.keyed import Archive, plist
 from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX, Requirements, requirements
 from tracekit.tables.bundle.container.store import (
     Spec,
-    Store,
+    TableStore,
     Unreadable,
     listed_stores,
     read_spec,
@@ -29,7 +29,7 @@ from tracekit.tables.bundle.errors import (
     called,
     unknown,
 )
-from tracekit.tables.bundle.names import Document, Names, gather_names
+from tracekit.tables.bundle.names import BundleDocument, Names, gather_names
 from tracekit.tables.losses import Flaw, Loss
 
 _LARGEST = 1 << 30
@@ -40,7 +40,7 @@ class BundleRun:
     """One run of a bundle. Texts, types and arrays are read when the first is asked for."""
 
     def __init__(
-        self, files: Files, number: int, required: Requirements, document: Document
+        self, files: Files, number: int, required: Requirements, document: BundleDocument
     ) -> None:
         self.files = files
         self.document = document
@@ -52,7 +52,7 @@ class BundleRun:
         self._uniquing = uniquing
 
     @ReadOnce
-    def tables(self) -> tuple[Store | Unreadable, ...]:
+    def tables(self) -> tuple[TableStore | Unreadable, ...]:
         """All tables, in the order of the numbers of their stores, those that are missing too."""
         folder = f"{run_folder(self.number)}/stores"
         numbers = {*self.files.numbered(folder, "indexed-store-"), *self._list[0]}
@@ -61,14 +61,14 @@ class BundleRun:
         return tuple(self._table(number) for number in sorted(numbers))
 
     @property
-    def stores(self) -> tuple[Store, ...]:
+    def stores(self) -> tuple[TableStore, ...]:
         """The tables that can be read."""
-        return tuple(table for table in self.tables if isinstance(table, Store))
+        return tuple(table for table in self.tables if isinstance(table, TableStore))
 
-    def store(self, number: int) -> Store:
+    def store(self, number: int) -> TableStore:
         """Return a table by its number; raise BundleError if it cannot be read."""
         found = next((table for table in self.tables if table.number == number), None)
-        if isinstance(found, Store):
+        if isinstance(found, TableStore):
             return found
         if found is None:
             raise self.files.damaged(store_folder(self.number, number), "is missing")
@@ -126,7 +126,7 @@ class BundleRun:
         except BundleError as error:
             return {}, error.message
 
-    def _table(self, number: int) -> Store | Unreadable:
+    def _table(self, number: int) -> TableStore | Unreadable:
         listed = self._list[0].get(number)
         try:
             found = read_store(self.files, self.number, number)
@@ -160,7 +160,7 @@ class Bundle:
         runs = [n for n in self.files.numbered("corespace", "run") if n > 0]
         if not runs:
             raise unknown(path, "it has no run: nothing was recorded, or it was not saved")
-        self.document = Document(self.files)
+        self.document = BundleDocument(self.files)
         self.runs = tuple(
             BundleRun(self.files, number, self.required, self.document) for number in runs
         )

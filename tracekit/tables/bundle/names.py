@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracekit.tables.bundle.cells.encodings import ALL_32
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.keyed import Archive, Part, Value
+from tracekit.tables.bundle.container.keyed import Archive, ArchivedPart, Value
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
 from tracekit.tables.losses import Flaw, Loss
@@ -26,7 +26,7 @@ _LARGEST = 1 << 26
 _RUNS = "com.apple.xray.run.data"
 
 
-class Document:
+class BundleDocument:
     """The document of a bundle; nothing is read before it is asked for."""
 
     def __init__(self, files: Files) -> None:
@@ -37,12 +37,12 @@ class Document:
         """The document; None where it is missing or damaged."""
         return self._read[0]
 
-    def run(self, number: int) -> Part | None:
+    def run(self, number: int) -> ArchivedPart | None:
         """Return what it says of a run; None where it says nothing that can be read."""
         if self.archive is not None and number in self.runs:
             with suppress(ArchiveError):
                 self.archive.mapping(self.runs[number])
-                return Part(self.archive, self.runs[number])
+                return ArchivedPart(self.archive, self.runs[number])
         return None
 
     @cached_property
@@ -185,7 +185,7 @@ def gather_names(run: "BundleRun") -> Names:
     return Names(named, threads | own_threads, cores, (*lacking, *unread))
 
 
-def documented_processes(document: Part) -> dict[int, ProcessNames]:
+def documented_processes(document: ArchivedPart) -> dict[int, ProcessNames]:
     """Return what the document calls processes, of those that it names in a form that is known."""
     found: dict[int, ProcessNames] = {}
     with suppress(ArchiveError):
@@ -196,7 +196,9 @@ def documented_processes(document: Part) -> dict[int, ProcessNames]:
     return found
 
 
-def _documented_threads(document: Part, processes: Mapping[int, ProcessNames]) -> dict[int, str]:
+def _documented_threads(
+    document: ArchivedPart, processes: Mapping[int, ProcessNames]
+) -> dict[int, str]:
     """Return what the document calls threads.
 
     A thread that has its process's name, or none, is called as cells call that process.
@@ -204,7 +206,7 @@ def _documented_threads(document: Part, processes: Mapping[int, ProcessNames]) -
     archive, found = document.archive, dict[int, str]()
     with suppress(ArchiveError):
         for tid, node in archive.numbered(document.get(THREADS)).items():
-            thread = Part(archive, node)
+            thread = ArchivedPart(archive, node)
             pid, own = thread.integer("pid"), thread.text("preferredName")[:_LONGEST]
             of = None if pid is None else processes.get(pid)
             if pid is not None or own:
@@ -213,14 +215,14 @@ def _documented_threads(document: Part, processes: Mapping[int, ProcessNames]) -
     return found
 
 
-def _cores(document: Part) -> tuple[dict[int, str], str]:
+def _cores(document: ArchivedPart) -> tuple[dict[int, str], str]:
     """Return the kinds of cores, by number, and why some cannot be read; empty where all can."""
     found: dict[int, str] = {}
     if document.get("allObjects") is None:
         return found, ""
     try:
         for place, core in enumerate(document.members("allObjects")):
-            flags = Part(core.archive, core.get("topology")).integer("_clusterFlags")
+            flags = ArchivedPart(core.archive, core.get("topology")).integer("_clusterFlags")
             number = core.integer("$0")
             if flags in _KINDS:
                 found[place if number is None else number] = _KINDS[flags]

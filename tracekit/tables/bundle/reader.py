@@ -24,12 +24,12 @@ from tracekit.tables.bundle.cells.encodings import (
 )
 from tracekit.tables.bundle.cells.labels import Labels, Values, blocks, signed
 from tracekit.tables.bundle.container.records import TIME, read_records
-from tracekit.tables.bundle.container.store import Store, StoreColumn
+from tracekit.tables.bundle.container.store import StoreColumn, TableStore
 from tracekit.tables.bundle.container.uniquer import Numbers
 from tracekit.tables.bundle.errors import ArchiveError, called
 from tracekit.tables.bundle.stacks.images import RunPlaces
-from tracekit.tables.bundle.stacks.stacks import StackCells, Stacks
-from tracekit.tables.losses import Evidence, Flaw, Loss
+from tracekit.tables.bundle.stacks.stacks import BundleStacks, StackCells
+from tracekit.tables.losses import EncodingEvidence, Flaw, Loss
 from tracekit.tables.values import FORMS, Form
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
 
@@ -144,7 +144,7 @@ def type_of(column: StoreColumn, run: BundleRun) -> EngineeringType:
     width = _WIDE if kind.encoding in _WIDE_ONES else _NARROW
     if kind.encoding in {Encoding.INTEGER, Encoding.UNKNOWN} or column.field.width == width:
         return kind
-    return replace(kind, encoding=Encoding.UNKNOWN, evidence=Evidence.NONE)
+    return replace(kind, encoding=Encoding.UNKNOWN, evidence=EncodingEvidence.NONE)
 
 
 _PIECE = 1 << 19
@@ -154,7 +154,7 @@ _FEW = 3  # columns, of which a row may well be 0
 class BundleReader:
     """A reader of one table, in the order of an export."""
 
-    def __init__(self, run: BundleRun, store: Store, xpath: str) -> None:
+    def __init__(self, run: BundleRun, store: TableStore, xpath: str) -> None:
         self._files = run.files
         self._store = store
         self._xpath = xpath
@@ -163,7 +163,7 @@ class BundleReader:
         self._labels = Labels(run, self._values)
         self.kinds = [type_of(column, run) for column in store.columns]
         self._places = RunPlaces(run)
-        self._stacks = Stacks(run.arrays, self._places)
+        self._stacks = BundleStacks(run.arrays, self._places)
 
     def pieces(self) -> Iterator[Node]:
         """Yield the table in pieces of some 100,000 rows, in order."""
@@ -219,8 +219,8 @@ class BundleReader:
                 evidence=evidence,
                 bundle=called(self._files.bundle),
             )
-            for evidence in Evidence
-            if evidence is not Evidence.VERIFIED
+            for evidence in EncodingEvidence
+            if evidence is not EncodingEvidence.VERIFIED
             and (
                 columns := tuple(
                     column.mnemonic for column, kind in pairs if kind.evidence is evidence

@@ -23,14 +23,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from tracekit.base import Process, write_whole
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS, UNITS
-from tracekit.tables.bundle.container.keyed import Archive, Part
+from tracekit.tables.bundle.container.keyed import Archive, ArchivedPart
 from tracekit.tables.bundle.container.records import read_records
-from tracekit.tables.bundle.container.store import Store, Unreadable, run_folder
+from tracekit.tables.bundle.container.store import TableStore, Unreadable, run_folder
 from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
 from tracekit.tables.bundle.names import (
     NAME,
     UNKNOWN,
-    Document,
+    BundleDocument,
     ProcessNames,
     documented_processes,
     short_name,
@@ -124,8 +124,8 @@ def without_document(run: BundleRun) -> TocRun:
     with run.files.reading(name):
         archive = Archive(run.files.read(name, _LARGEST_PARAMETERS))
         found = archive.mapping(archive.root)
-        system = Part(archive, found.get("bindingParameters")).integer("osx-version")
-        pid = Part(archive, found.get("modelingParameters")).integer("target-pid")
+        system = ArchivedPart(archive, found.get("bindingParameters")).integer("osx-version")
+        pid = ArchivedPart(archive, found.get("modelingParameters")).integer("target-pid")
     name = UNKNOWN if pid is None else run.names.process(pid)
     return TocRun(
         number=run.number,
@@ -189,8 +189,8 @@ def run_info(run: BundleRun) -> tuple[TocRun, tuple[Loss, ...]]:
         return TocRun(run.number), (less, Loss(Flaw.UNNAMED, error.message, run=run.number))
 
 
-def _documented(run: BundleRun, document: Part) -> tuple[TocRun, tuple[Loss, ...]]:
-    info = Part(document.archive, document.get("runInfo"))
+def _documented(run: BundleRun, document: ArchivedPart) -> tuple[TocRun, tuple[Loss, ...]]:
+    info = ArchivedPart(document.archive, document.get("runInfo"))
     if not isinstance(info.node, Mapping):
         raise ArchiveError("does not say how the run went")
     names = documented_processes(document)
@@ -248,19 +248,19 @@ def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
     return (f"{where} does not say {', '.join(lacking)}.",) if lacking else ()
 
 
-def _seconds(info: Part, name: str) -> float | None:
+def _seconds(info: ArchivedPart, name: str) -> float | None:
     found = info.archive.plain(info.get(name))
     return float(found) if isinstance(found, int | float) and abs(found) < _LATEST else None
 
 
-def _arguments(info: Part) -> str:
+def _arguments(info: ArchivedPart) -> str:
     found = info.get("_arguments")
     if isinstance(found, Mapping) and "NS.objects" in found:
         return " ".join(str(info.archive.plain(value)) for value in info.archive.sequence(found))
     return info.text("_arguments")
 
 
-def _end(info: Part) -> tuple[str, str, tuple[str, ...]]:
+def _end(info: ArchivedPart) -> tuple[str, str, tuple[str, ...]]:
     """Return exit status and reason of the target's end; a signal's number may be a status too."""
     status = info.integer("_targetExitStatus")
     if status is None or info.integer("targetType") == _ALL_PROCESSES:
@@ -274,7 +274,7 @@ def _end(info: Part) -> tuple[str, str, tuple[str, ...]]:
     return str(status), "", (unsure,)
 
 
-def _zone(document: Part, device: str) -> tzinfo:
+def _zone(document: ArchivedPart, device: str) -> tzinfo:
     archive, by_device = document.archive, document.mapping("mach_time_info")
     clock = by_device.get(device, next(iter(by_device.values()), None))
     values = [] if clock is None else archive.sequence(clock)
@@ -297,7 +297,7 @@ def _date(seconds: float | None, zone: tzinfo) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _settings(info: Part) -> dict[str, tuple[str, ...]]:
+def _settings(info: ArchivedPart) -> dict[str, tuple[str, ...]]:
     archive, settings = info.archive, info.mapping("_recordingSettings")
     return {
         str(name): tuple(
@@ -321,7 +321,7 @@ def _setting(archive: Archive, name: Any, node: Any) -> Iterator[str]:
         yield f"{name}: {str(value).strip()}"
 
 
-def _pids(document: Document, number: int) -> list[int]:
+def _pids(document: BundleDocument, number: int) -> list[int]:
     """Return the processes whose binaries the document lists, as the TOC does."""
     archive = document.archive
     if archive is None:
@@ -343,7 +343,7 @@ def _listed(pid: int, names: ProcessNames | None) -> tuple[Process, str]:
     return Process(pid, names.display or names.execname), short_name(names.execname)
 
 
-def listed(run: BundleRun) -> tuple[Store | Unreadable, ...]:
+def listed(run: BundleRun) -> tuple[TableStore | Unreadable, ...]:
     """Return the tables that the TOC names, the first being its `table[1]`."""
     return tuple(table for table in run.tables if table.schema)
 

@@ -72,7 +72,7 @@ class DetailReader:
 
     def pieces(self) -> Iterator[Node]:
         """Yield the details of the file; raise InputError if it is damaged before its first row."""
-        detail: _Detail | None = None
+        detail: _OpenDetail | None = None
         node: Element | None = None
         damage = ""
         try:
@@ -80,7 +80,7 @@ class DetailReader:
                 owner = node_of(element)
                 if owner is not None and owner is not node:
                     number = 1 if detail is None else detail.number + 1
-                    coming = _Detail(number, owner.get("xpath", ""), self._definitions)
+                    coming = _OpenDetail(number, owner.get("xpath", ""), self._definitions)
                     if detail is not None:
                         yield detail.table()
                     node, detail = owner, coming
@@ -101,7 +101,7 @@ class DetailReader:
         return self._definitions.stacks.symbols()
 
 
-class _Detail:
+class _OpenDetail:
     """One detail while it is read: a list for each column, with None where a row lacks it."""
 
     def __init__(self, number: int, xpath: str, definitions: Definitions) -> None:

@@ -33,7 +33,7 @@ _MOST_COLUMNS = 20_000
 _BATCH = 1 << 13
 
 
-class _Table:
+class _NodeTable:
     def __init__(self, header: Header, xpath: str, number: int, definitions: Definitions) -> None:
         self.header = header
         self._xpath = xpath
@@ -113,7 +113,7 @@ class ExactReader:
         self._last = ""
         self._tables = 0
         self._node: Element | None = None
-        self._table: _Table | None = None
+        self._table: _NodeTable | None = None
         self._damage = ""
 
     def symbols(self) -> Symbols:
@@ -178,7 +178,7 @@ class ExactReader:
                 ready += (self._table or self._inheriting()).rest()
                 self._node = self._table = None
 
-    def _first_row(self, row: Element) -> _Table:
+    def _first_row(self, row: Element) -> _NodeTable:
         """Return the table of a row above which no header stands."""
         if row.keys():
             raise InputError(
@@ -191,18 +191,18 @@ class ExactReader:
     def _xpath(self) -> str:
         return "" if self._node is None else self._node.get("xpath", "")
 
-    def _inheriting(self) -> _Table:
+    def _inheriting(self) -> _NodeTable:
         named = next((table.schema for table in tables_at(self._toc, place_of(self._xpath))), None)
         header = self._headers.get(named or self._last)
         if header is None:
             raise MalformedError(f"the table {named or self._xpath} has no header")
         return self._begin(header)
 
-    def _begin(self, header: Header) -> _Table:
+    def _begin(self, header: Header) -> _NodeTable:
         if self._tables == _MOST_TABLES:
             raise MalformedError(f"there are more than {_MOST_TABLES} tables")
         self._tables += 1
-        return _Table(header, self._xpath, self._tables, self._definitions)
+        return _NodeTable(header, self._xpath, self._tables, self._definitions)
 
 
 def _header(schema: Element) -> Header:

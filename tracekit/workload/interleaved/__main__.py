@@ -16,7 +16,7 @@ from tracekit.base import InterruptedRunError
 from tracekit.machine import installed
 from tracekit.workload.interleaved.protocol import (
     PROTOCOL,
-    Answer,
+    ChildAnswer,
     Failed,
     Hello,
     line_of,
@@ -63,7 +63,7 @@ def asked(stop: Stop) -> Lines:
     return lines
 
 
-def answer(handle: int, message: Answer) -> None:
+def answer(handle: int, message: ChildAnswer) -> None:
     """Write an answer; raise OSError where nobody reads it."""
     left = memoryview(line_of(message))
     while left:
@@ -76,7 +76,7 @@ def main() -> int:
     lines = asked(stop)
     try:
         versions = (installed("tracekit"), platform.python_version(), installed("mlx"))
-        answer(out, Answer(hello=Hello(PROTOCOL, *versions, os.getpid())))
+        answer(out, ChildAnswer(hello=Hello(PROTOCOL, *versions, os.getpid())))
         return _serve(out, lines, Resident(stop))
     except OSError:  # nobody listens any more
         return InterruptedRunError.exit_code
@@ -89,7 +89,7 @@ def _serve(out: int, lines: Lines, resident: Resident) -> int:
             found = resident.answer(request)
         except BaseException as raised:  # noqa: BLE001 - whatever a workload raises is answered
             error = failure_of(raised)
-            answer(out, Answer(failed=Failed(error.message, error.hint, error.exit_code)))
+            answer(out, ChildAnswer(failed=Failed(error.message, error.hint, error.exit_code)))
             return error.exit_code
         if resident.stop.requested:  # what it found was cut short
             break

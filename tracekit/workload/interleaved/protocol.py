@@ -130,7 +130,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChildAnswer:
     """One line from the child; one of these is given."""
 
     hello: Hello | None = None
@@ -141,7 +141,7 @@ class Answer:
     failed: Failed | None = None
 
 
-def line_of(message: ChildRequest | Answer) -> bytes:
+def line_of(message: ChildRequest | ChildAnswer) -> bytes:
     """Return the message as a line; what is not given is left out."""
     given = {name: part for name, part in vars(message).items() if part is not None}
     return msgspec.json.encode(given, enc_hook=str) + b"\n"
@@ -160,9 +160,9 @@ def request_of(line: bytes) -> ChildRequest:
     return request
 
 
-def answer_of(line: bytes) -> Answer:
+def answer_of(line: bytes) -> ChildAnswer:
     """Read a line from the child; raise InputError where it is no answer."""
     try:
-        return msgspec.json.decode(line, type=Answer)
+        return msgspec.json.decode(line, type=ChildAnswer)
     except msgspec.MsgspecError as error:
         raise InputError(f"What was answered is no answer: {error}.") from error

@@ -10,9 +10,9 @@ from typing import Any
 
 from tracekit.base import InputError, ToolError
 from tracekit.workload.interleaved.protocol import (
-    Answer,
     Calibrate,
     Calibrated,
+    ChildAnswer,
     ChildRequest,
     Finished,
     Prepare,
@@ -20,7 +20,7 @@ from tracekit.workload.interleaved.protocol import (
     RunSteps,
     StepTimes,
 )
-from tracekit.workload.worker.loop import NEVER, SECOND, Loop, reference
+from tracekit.workload.worker.loop import NEVER, SECOND, StepLoop, reference
 from tracekit.workload.worker.phases import calm_down, loaded_mlx
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import IDLE, Measured, Step, find, measured
@@ -141,24 +141,24 @@ class Resident:
     stop: Stop
     notes: Notes = field(default_factory=Notes)
     results: dict[str, Measured] = field(default_factory=dict[str, Measured])
-    _loop: Loop | None = None
+    _loop: StepLoop | None = None
     _begun: bool = False
     _calibration: Work | None = None
 
-    def answer(self, request: ChildRequest) -> Answer:
+    def answer(self, request: ChildRequest) -> ChildAnswer:
         """Do what is asked; whatever a workload raises passes through."""
         if request.prepare is not None:
-            return Answer(ready=self._prepare(request.prepare))
+            return ChildAnswer(ready=self._prepare(request.prepare))
         if request.steps is not None:
-            return Answer(steps=self._run(request.steps))
+            return ChildAnswer(steps=self._run(request.steps))
         if request.calibration is not None:
             self._calibration = self._calibration or work_of(request.calibration)
-            return Answer(calibration=calibrate(self._calibration, request.calibration))
-        return Answer(finished=self._finish())
+            return ChildAnswer(calibration=calibrate(self._calibration, request.calibration))
+        return ChildAnswer(finished=self._finish())
 
     def _prepare(self, asked: Prepare) -> Ready:
         step = find(asked.name, asked.workloads).make(asked.parameters)
-        loop = self._loop = Loop(step, self.notes, self.stop)
+        loop = self._loop = StepLoop(step, self.notes, self.stop)
         self.results |= measured(step.results)
         loop.look()
         calm_down(loop, asked.warmup)
@@ -181,7 +181,7 @@ class Resident:
         finally:
             loop.step = own
 
-    def _run_steps(self, asked: RunSteps, loop: Loop) -> StepTimes:
+    def _run_steps(self, asked: RunSteps, loop: StepLoop) -> StepTimes:
         if asked.wake > 0:
             loop.run("wake-up", NEVER, time.monotonic_ns() + round(asked.wake * SECOND), 1)
         self.notes.clear()

@@ -47,7 +47,7 @@ def _cpu_spent(start: CpuTime, submitted: CpuTime, completed: CpuTime) -> dict[s
 
 
 @dataclass
-class Loop:
+class StepLoop:
     """A step, and what is known of it so far.
 
     `last` is how long the last step took, in ns. `between` is called before each marked step,
@@ -59,7 +59,7 @@ class Loop:
     stop: Stop
     known: set[str] = field(default_factory=set[str])
     last: int = 0
-    between: Callable[["Loop"], None] | None = None
+    between: Callable[["StepLoop"], None] | None = None
     referenced: bool = False
 
     def run(self, phase: str, most: int, deadline: int, fewest: int = FEWEST) -> int:
@@ -137,14 +137,14 @@ _ROWS, _INNER, _COLUMNS = 64, 128, 128
 
 
 @dataclass
-class Reference:
+class ReferenceWork:
     """The work, whose tool it is of, and when it is due next, in monotonic ns."""
 
     work: Callable[[], None]
     tool: str
     due: int = 0
 
-    def take(self, loop: Loop) -> None:
+    def take(self, loop: StepLoop) -> None:
         """Do the work and mark how long it took, if it is due and the workload times none."""
         start = time.monotonic_ns()
         if start < self.due or loop.referenced:
@@ -157,10 +157,14 @@ class Reference:
         loop.account.mark("gauge", **vars(Gauge(REFERENCE, end - start, start, "ns", source)))
 
 
-def reference() -> Reference:
+def reference() -> ReferenceWork:
     """Make the work and do it a few times, for the first ones take longer."""
     core: Any = sys.modules.get("mlx.core")
-    made = Reference(_arithmetic, "Python") if core is None else Reference(_product(core), "MLX")
+    made = (
+        ReferenceWork(_arithmetic, "Python")
+        if core is None
+        else ReferenceWork(_product(core), "MLX")
+    )
     for _ in range(5):
         made.work()
     return made
@@ -200,7 +204,7 @@ def budget(spec: Spec) -> float:
     return min(_LONGEST, max(1.0, (spec.seconds or 0.0) / 10))
 
 
-def measure(loop: Loop, spec: Spec) -> None:
+def measure(loop: StepLoop, spec: Spec) -> None:
     """Run the blocks and mark them; mark a warning instead where they would take too long.
 
     A mark says how long it may take, and it ends by then, however slow steps become.
@@ -224,7 +228,7 @@ def measure(loop: Loop, spec: Spec) -> None:
     loop.account.mark("sampling", on=True, at=time.monotonic_ns())
 
 
-def _block(loop: Loop, steps: int, deadline: int, *, recorded: bool) -> None:
+def _block(loop: StepLoop, steps: int, deadline: int, *, recorded: bool) -> None:
     loop.account.mark("sampling", on=recorded, at=time.monotonic_ns())
     time.sleep(_SETTLE)
     start = time.monotonic_ns()

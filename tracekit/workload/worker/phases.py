@@ -13,7 +13,7 @@ import psutil
 
 from tracekit.base import RecordingError, ToolError, duration, start_of
 from tracekit.machine import sampler
-from tracekit.workload.worker.loop import FEWEST, NEVER, SECOND, Loop, measure, reference
+from tracekit.workload.worker.loop import FEWEST, NEVER, SECOND, StepLoop, measure, reference
 from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import Results, Step, Work, load, measured
@@ -36,7 +36,7 @@ def _capturing(backend: str) -> Any:
     return core
 
 
-def capture_steps(loop: Loop, core: Any, path: Path, steps: int) -> None:
+def capture_steps(loop: StepLoop, core: Any, path: Path, steps: int) -> None:
     """Make `steps` steps while Metal captures them into `path`; `core` is `mlx.core`.
 
     A capture holds the command buffers that were made while it ran. MLX keeps one open for what
@@ -107,7 +107,7 @@ def run(spec: Spec, account: Account, stop: Stop) -> None:
     """Live one worker's life."""
     step = prepare(spec, account)
     core = _capturing(step.backend) if spec.gputrace is not None else None
-    loop = Loop(step, account, stop)
+    loop = StepLoop(step, account, stop)
     loop.look()
     account.enter("warm-up", "warming")
     calm_down(loop, spec.warmup)
@@ -144,7 +144,7 @@ def run(spec: Spec, account: Account, stop: Stop) -> None:
         measure(loop, spec)
 
 
-def ending(spec: Spec, loop: Loop, made: int) -> str:
+def ending(spec: Spec, loop: StepLoop, made: int) -> str:
     """Return why the steady phase ended, in a word: stopped, repeats, exhausted or limit."""
     if loop.stop.requested:
         return "stopped"
@@ -153,7 +153,7 @@ def ending(spec: Spec, loop: Loop, made: int) -> str:
     return "exhausted" if loop.step.exhausted() else "limit"
 
 
-def mark_shortfall(spec: Spec, loop: Loop, made: int, why: str, lasts: int) -> None:
+def mark_shortfall(spec: Spec, loop: StepLoop, made: int, why: str, lasts: int) -> None:
     """Mark a warning if the phase, of `lasts` ns, ended with fewer steps than were asked for."""
     wanted = spec.repeats or spec.steps
     few = f"after {made:,} of {wanted:,} steps"
@@ -198,7 +198,7 @@ def prepare(spec: Spec, account: Account) -> Step:
     return step
 
 
-def calm_down(loop: Loop, warmup: int) -> None:
+def calm_down(loop: StepLoop, warmup: int) -> None:
     """Step until `warmup` steps in a row brought no new pipeline; a minute at most.
 
     Mark a warning where they do not.
@@ -233,7 +233,7 @@ def wait_for_go(spec: Spec, account: Account, stop: Stop) -> None:
         time.sleep(0.01)
 
 
-def wake_up(spec: Spec, loop: Loop) -> None:
+def wake_up(spec: Spec, loop: StepLoop) -> None:
     """Step a little after the wait, which let clocks and caches go down; half a second at most."""
     if loop.stop.requested or not spec.warmup:
         return

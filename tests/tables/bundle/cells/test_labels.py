@@ -10,7 +10,7 @@ import pytest
 from bundle_writer import Backtrace, Encoder, Label, Part, Thread, Value, write_bundle
 from small_bundle import PYTHON, SERVER, TICK
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
-from tracekit.tables.bundle.cells.labels import Identities, Labels, Values, signed, worded
+from tracekit.tables.bundle.cells.labels import Labels, RunIdentities, Values, signed, worded
 from tracekit.tables.bundle.errors import ArchiveError
 
 MOST = (1 << 64) - 1
@@ -63,7 +63,7 @@ def ids(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def test_a_process_without_a_pid_is_not_known(encoder: Encoder, saved: Saved) -> None:
     wanted = ids(encoder.arrays.id((MOST, 0)), encoder.arrays.id((1, MOST)))
-    texts, pids = Identities(saved()).processes(wanted)
+    texts, pids = RunIdentities(saved()).processes(wanted)
     assert (texts.to_pylist(), pids.to_pylist()) == ([None, "Unknown (1)"], [None, 1])
 
 
@@ -78,7 +78,7 @@ def test_threads_have_names_tids_and_the_pids_of_their_processes(
         encoder.arrays.id((7, unowned)),
         encoder.arrays.id((MOST, encoder.process(PYTHON))),
     )
-    texts, tids, pids = Identities(saved()).threads(wanted)
+    texts, tids, pids = RunIdentities(saved()).threads(wanted)
     assert texts.to_pylist() == [
         "worker 0x10 (python3, pid: 4711)",
         "Unknown 0x20 (WindowServer, pid: 420)",
@@ -90,7 +90,7 @@ def test_threads_have_names_tids_and_the_pids_of_their_processes(
 
 def test_a_thread_of_a_process_that_is_not_there_is_damage(encoder: Encoder, saved: Saved) -> None:
     wanted = ids(encoder.arrays.id((7, 1 << 30)), encoder.arrays.id((7, 1 << 63)))
-    found = Identities(saved())
+    found = RunIdentities(saved())
     for thread in wanted:
         with pytest.raises(ArchiveError, match="does not hold"):
             found.threads(ids(thread))

@@ -11,7 +11,7 @@ import pytest
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.records import TIME, read_records
 from tracekit.tables.bundle.container.requirements import Field
-from tracekit.tables.bundle.container.store import Store
+from tracekit.tables.bundle.container.store import TableStore
 from tracekit.tables.bundle.container.uniquer import Arrays
 from tracekit.tables.bundle.errors import ArchiveError, BundleError
 
@@ -26,9 +26,11 @@ def header(version: int = 3, record: int = RECORD, rows: int = 1 << 16) -> bytes
 WHOLE = header()
 
 
-def stored(folder: Path, *rows: tuple[int, int, int], head: bytes = WHOLE, cut: int = 0) -> Store:
+def stored(
+    folder: Path, *rows: tuple[int, int, int], head: bytes = WHOLE, cut: int = 0
+) -> TableStore:
     """Write rows of time, a narrow and a wide field; return the store that they are of."""
-    store = Store(1, 3, "made", {}, (), len(rows), RECORD)
+    store = TableStore(1, 3, "made", {}, (), len(rows), RECORD)
     records = b"".join(struct.pack("<QIIIQ", time, 0, 0, one, two) for time, one, two in rows)
     chunks = -(-len(rows) // 65536) * 65536 * RECORD
     content = head.ljust(0x1000, b"\0") + records.ljust(chunks, b"\0")
@@ -38,7 +40,7 @@ def stored(folder: Path, *rows: tuple[int, int, int], head: bytes = WHOLE, cut: 
     return store
 
 
-def read(folder: Path, store: Store, *fields: Field) -> list[list[int]]:
+def read(folder: Path, store: TableStore, *fields: Field) -> list[list[int]]:
     return [column.tolist() for column in read_records(Files(folder), store, fields)]
 
 

@@ -14,7 +14,7 @@ from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.cells.encodings import Encoding
 from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.bundle.stacks.images import RunPlaces
-from tracekit.tables.bundle.stacks.stacks import StackCells, StackColumn, Stacks
+from tracekit.tables.bundle.stacks.stacks import BundleStacks, StackCells, StackColumn
 from tracekit.tables.xml.node import FRAMES, STACKS
 
 BACKTRACE, CALLSTACK = Encoding.BACKTRACE, Encoding.CALLSTACK
@@ -45,11 +45,11 @@ class Stored:
     def callstack(self, pc: int, *returns: int) -> int:
         return self.id(self.id(*returns), pc, self.process())
 
-    def stacks(self, images: list[Image]) -> Stacks:
+    def stacks(self, images: list[Image]) -> BundleStacks:
         """Return the stacks as the reader has them, with binaries that the process has loaded."""
         info = RunInfo(images={4711: images})
         run = Bundle(write_bundle(self._path, [TICK], encoder=self._encoder, info=info)).runs[0]
-        return Stacks(run.arrays, RunPlaces(run))
+        return BundleStacks(run.arrays, RunPlaces(run))
 
 
 @pytest.fixture

@@ -15,15 +15,15 @@ from tracekit.lab.bench.inputs import (
     Launch,
     Prepared,
     Subject,
-    Unavailable,
+    SubjectUnavailable,
     prepared,
 )
 from tracekit.ops import (
+    CallTraffic,
+    DecodePlan,
+    DecodeProblem,
     DenseShape,
     Kernel,
-    Plan,
-    Problem,
-    Traffic,
     attend,
     causal_mask,
     check_head_dim,
@@ -57,7 +57,7 @@ def paged(inputs: Inputs, choice: Launch = _GROUPED, *, device: str | None = Non
     shape, problems = inputs.shape, inputs.problems
     on_metal = (device or backend()) == "metal"
     if not on_metal and choice != _GROUPED:
-        raise Unavailable(NO_METAL)
+        raise SubjectUnavailable(NO_METAL)
     how = planned(problems[0], choice, inputs.longest) if on_metal else None
 
     def call(q: mx.array, number: int) -> mx.array:
@@ -71,14 +71,14 @@ def paged(inputs: Inputs, choice: Launch = _GROUPED, *, device: str | None = Non
     return replace(made, launch=lambda number: call(problems[number].q, number))
 
 
-def planned(problem: Problem, choice: Launch, longest: int) -> Plan:
+def planned(problem: DecodeProblem, choice: Launch, longest: int) -> DecodePlan:
     """Return how a kernel is launched; raise Unavailable where it is not made for the shape."""
     sizes = {name: size for name, size in vars(choice).items() if name != "kernel"}
     try:
         check_head_dim(problem.head_dim)
         return plan(problem, longest=longest, kernel=cast("Kernel", choice.kernel), **sizes)
     except UsageError as error:
-        raise Unavailable(error.message.rstrip(".")) from error
+        raise SubjectUnavailable(error.message.rstrip(".")) from error
 
 
 def _dense(
@@ -105,7 +105,7 @@ def _prepared(
     inputs: Inputs,
     call: Call,
     *,
-    how: Plan | None = None,
+    how: DecodePlan | None = None,
     padded: bool = False,
     copies: bool = False,
 ) -> Prepared:
@@ -223,10 +223,10 @@ def _require_room(shape: DenseShape) -> None:
     """Raise Unavailable unless scores and weights fit in memory: MLX would end the process."""
     needed, free = _COPIES * shape.scores, psutil.virtual_memory().available
     if needed > free:
-        raise Unavailable(f"its scores take {size(needed)}, and {size(free)} are free")
+        raise SubjectUnavailable(f"its scores take {size(needed)}, and {size(free)} are free")
 
 
-def _prepared_prompt(inputs: Inputs, call: PrefillCall, cost: Traffic) -> Prepared:
+def _prepared_prompt(inputs: Inputs, call: PrefillCall, cost: CallTraffic) -> Prepared:
     shape, seed = _prompt(inputs), inputs.shape.seed
     arrays = dense_traffic(shape).unique
     problems = [

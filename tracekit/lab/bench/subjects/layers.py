@@ -5,11 +5,18 @@ from dataclasses import replace
 
 import mlx.core as mx
 
-from tracekit.lab.bench.inputs import Inputs, Launch, Prepared, Subject, Unavailable, prepared
+from tracekit.lab.bench.inputs import (
+    Inputs,
+    Launch,
+    Prepared,
+    Subject,
+    SubjectUnavailable,
+    prepared,
+)
 from tracekit.lab.bench.subjects.attention import NO_METAL
 from tracekit.ops import (
+    CallTraffic,
     NormProblem,
-    Traffic,
     append,
     append_run,
     compiled,
@@ -108,7 +115,7 @@ CACHE = (
 def fused(inputs: Inputs, *, device: str | None = None) -> Prepared:
     """Do both in one kernel; `device` is where MLX runs if it is not to be asked."""
     if (device or backend()) != "metal":
-        raise Unavailable(NO_METAL)
+        raise SubjectUnavailable(NO_METAL)
     problems = _problems(inputs)
     made = _prepared_layers(problems, fused_kernel, kernel_traffic(problems[0]))
     return replace(
@@ -140,7 +147,7 @@ def _problems(inputs: Inputs) -> tuple[NormProblem, ...]:
 
 
 def _prepared_layers(
-    problems: tuple[NormProblem, ...], op: Callable[[NormProblem], mx.array], cost: Traffic
+    problems: tuple[NormProblem, ...], op: Callable[[NormProblem], mx.array], cost: CallTraffic
 ) -> Prepared:
     first = problems[0]
 

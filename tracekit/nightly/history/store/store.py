@@ -30,7 +30,7 @@ from tracekit.nightly.history.store.schema import JUDGEMENTS, MISSED, NIGHTS, PI
 
 
 @dataclass(frozen=True)
-class _Capture:
+class _StoredCapture:
     """What series need of a capture, whatever version wrote its night."""
 
     capture: str
@@ -41,7 +41,7 @@ class _Capture:
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _StoredNight:
     """What series need of a night, whatever version wrote it."""
 
     id: str
@@ -50,14 +50,14 @@ class _Ended:
     started: str
     environment: dict[str, Any] = field(default_factory=dict[str, Any])
     commit: str = ""
-    entries: tuple[_Capture, ...] = ()
+    entries: tuple[_StoredCapture, ...] = ()
     outcome: Outcome | None = None
     reason: str = ""
     partial: bool = False
     folder: str = ""
 
 
-def series_of(nights: Mapping[int, _Ended], judged: Iterable[RowMapping]) -> list[Series]:
+def series_of(nights: Mapping[int, _StoredNight], judged: Iterable[RowMapping]) -> list[Series]:
     """Return the series of nights by number, oldest first, and of what was judged in them."""
     found: dict[tuple[str, ...], dict[int, RowMapping]] = {}
     for row in judged:
@@ -67,7 +67,7 @@ def series_of(nights: Mapping[int, _Ended], judged: Iterable[RowMapping]) -> lis
     return [_series(rows, nights) for rows in found.values()]
 
 
-def _series(rows: dict[int, RowMapping], nights: Mapping[int, _Ended]) -> Series:
+def _series(rows: dict[int, RowMapping], nights: Mapping[int, _StoredNight]) -> Series:
     """Return one series; `rows` are what was judged of it, by the number of the night.
 
     A night that has no value because it failed, or because the capture did, is a point without one
@@ -88,7 +88,9 @@ def _series(rows: dict[int, RowMapping], nights: Mapping[int, _Ended]) -> Series
     return Series(machine, plan, *(last[name] for name in names), points=tuple(points))
 
 
-def _points(night: _Ended, entry: _Capture | None, row: RowMapping | None) -> Iterator[Point]:
+def _points(
+    night: _StoredNight, entry: _StoredCapture | None, row: RowMapping | None
+) -> Iterator[Point]:
     point = Point(
         night=night.id,
         at=night.started,
@@ -161,9 +163,9 @@ def _rows(connection: Connection, wanted: Wanted) -> Iterator[Any]:
         yield from rows
 
 
-def ended_nights(connection: Connection, wanted: Wanted) -> dict[int, _Ended]:
+def ended_nights(connection: Connection, wanted: Wanted) -> dict[int, _StoredNight]:
     """Return the nights that are wanted by number, without what they measured, oldest first."""
-    decoder, found = msgspec.json.Decoder(_Ended), dict[int, _Ended]()
+    decoder, found = msgspec.json.Decoder(_StoredNight), dict[int, _StoredNight]()
     for row in _rows(connection, wanted):
         try:
             night = decoder.decode(row.document)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tracekit.tables.bundle.container.requirements import Requirements
-from tracekit.tables.losses import Evidence
+from tracekit.tables.losses import EncodingEvidence
 from tracekit.tables.values import ENGINEERING_TYPES
 
 ALL_32, ALL_64 = (1 << 32) - 1, (1 << 64) - 1
@@ -56,7 +56,7 @@ class EngineeringType:
     type_id: str
     tag: str
     encoding: Encoding
-    evidence: Evidence
+    evidence: EncodingEvidence
     all_ones: bool = False
 
     @property
@@ -66,7 +66,11 @@ class EngineeringType:
 
 
 _KNOWN = {
-    kind.bundle: (kind.tag, Encoding[kind.encoding.upper()], Evidence[kind.evidence.upper()])
+    kind.bundle: (
+        kind.tag,
+        Encoding[kind.encoding.upper()],
+        EncodingEvidence[kind.evidence.upper()],
+    )
     for kind in ENGINEERING_TYPES
     if kind.bundle
 }
@@ -78,10 +82,10 @@ def engineering_type(type_id: str, required: Requirements) -> EngineeringType:
 
     A type of a newer version than 1 is not read; one that is not known is a plain number.
     """
-    unlisted = (type_id, Encoding.INTEGER, Evidence.RAW)
+    unlisted = (type_id, Encoding.INTEGER, EncodingEvidence.RAW)
     tag, encoding, evidence = _KNOWN.get(type_id, unlisted)
     tag = required.tags.get(type_id, tag)
     if type_id in required.newer:
-        encoding, evidence = Encoding.UNKNOWN, Evidence.NONE
+        encoding, evidence = Encoding.UNKNOWN, EncodingEvidence.NONE
     all_ones = tag in _ALL_ONES or encoding is Encoding.THREAD_NAME
     return EngineeringType(type_id, tag, encoding, evidence, all_ones)

@@ -140,7 +140,7 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(ALL_32)
 
 
-class Identities:
+class RunIdentities:
     """The processes and threads of a run, by the numbers of their arrays."""
 
     def __init__(self, run: BundleRun) -> None:
@@ -200,7 +200,7 @@ class Values:
 
     def __init__(self, run: BundleRun) -> None:
         self._run = run
-        self.identities = Identities(run)
+        self.identities = RunIdentities(run)
 
     def worded(self, kind: EngineeringType, stored: Stored) -> pa.Array:
         """Return texts for people; null where nothing is known of a value."""

@@ -216,7 +216,7 @@ class Archive:
 
 
 @dataclass(frozen=True)
-class Part:
+class ArchivedPart:
     """An archived object or dictionary, whose parts are asked for by their keys."""
 
     archive: Archive
@@ -239,6 +239,8 @@ class Part:
         found = self.get(key)
         return {} if found is None else self.archive.mapping(found)
 
-    def members(self, key: str) -> list["Part"]:
+    def members(self, key: str) -> list["ArchivedPart"]:
         """Return the members of a part that is an array; raise ArchiveError if it is none."""
-        return [Part(self.archive, member) for member in self.archive.sequence(self.get(key))]
+        return [
+            ArchivedPart(self.archive, member) for member in self.archive.sequence(self.get(key))
+        ]

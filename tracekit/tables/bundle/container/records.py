@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tracekit.tables.bundle.container.files import Files, inflated, most_inflated
 from tracekit.tables.bundle.container.requirements import Field
-from tracekit.tables.bundle.container.store import Store
+from tracekit.tables.bundle.container.store import TableStore
 from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.values import ahead
 
@@ -33,7 +33,7 @@ _CHUNK_ROWS = 65_536
 TIME = Field(0, 8)
 
 
-def read_records(files: Files, store: Store, fields: Sequence[Field]) -> list[Column]:
+def read_records(files: Files, store: TableStore, fields: Sequence[Field]) -> list[Column]:
     """Return the values of some fields, in the order in which Instruments shows the rows.
 
     The order is by time, and as stored where times are equal. Each column has memory of its own,
@@ -82,14 +82,16 @@ def by_time(times: Column) -> Order | None:
     return np.argsort(times, kind="stable")
 
 
-def _require_room(files: Files, store: Store) -> None:
+def _require_room(files: Files, store: TableStore) -> None:
     """Refuse more rows than the file can hold, before memory is taken for them."""
     need = _FIRST_RECORD + store.rows * store.record
     if need > most_inflated(files.size(store.bulkstore)):
         raise files.damaged(store.bulkstore, f"is too small for its {store.rows:,} rows")
 
 
-def _records(files: Files, store: Store, dtype: np.dtype[np.void]) -> Iterator[NDArray[np.void]]:
+def _records(
+    files: Files, store: TableStore, dtype: np.dtype[np.void]
+) -> Iterator[NDArray[np.void]]:
     """Yield all records, some megabytes at a time."""
     with files.open(store.bulkstore) as file, files.reading(store.bulkstore):
         stream = _Exactly(inflated(file, _BLOCK))

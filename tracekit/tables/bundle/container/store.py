@@ -49,7 +49,7 @@ class StoreColumn:
 
 
 @dataclass(frozen=True)
-class Store:
+class TableStore:
     """A table of a run. `number` is that of its folder, `record` the bytes of a row."""
 
     run: int
@@ -99,7 +99,7 @@ def store_folder(run: int, number: int) -> str:
     return f"{run_folder(run)}/stores/indexed-store-{number}"
 
 
-def read_store(files: Files, run: int, number: int) -> Store:
+def read_store(files: Files, run: int, number: int) -> TableStore:
     """Read what a table is, and check that its records are laid out as that says."""
     folder = store_folder(run, number)
     if not files.exists(folder):
@@ -116,7 +116,7 @@ def read_store(files: Files, run: int, number: int) -> Store:
     with files.reading(f"{folder}/schema.xml"):
         columns = tuple(_columns(root, topology, own))
     files.size(f"{folder}/{RECORDS}")
-    return Store(run, number, schema, attributes, columns, rows, size)
+    return TableStore(run, number, schema, attributes, columns, rows, size)
 
 
 def read_spec(files: Files, run: int, number: int) -> Spec:

@@ -142,7 +142,7 @@ StackCells = tuple[pa.DictionaryArray, pa.Array]
 _Worded = tuple[str, list[int] | None]
 
 
-class Stacks:
+class BundleStacks:
     """The stacks of one table."""
 
     def __init__(self, arrays: Arrays, places: "RunPlaces") -> None:

@@ -90,7 +90,7 @@ NUMERIC = {
 }
 
 
-class Definitions:
+class FastDefinitions:
     """The values of definitions by id: a number, or the number of a text in the heap.
 
     Only those of the columns' types have one, and those of the parts that columns need.
@@ -164,7 +164,7 @@ class Definitions:
 Ids = NDArray[np.int64]
 
 
-class Identities:
+class FastIdentities:
     """Processes with their pids; threads with their tids and pids."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -174,7 +174,7 @@ class Identities:
         self._threads, self._tids = Growing(np.int64), Growing(np.int64)
         self._owners = Growing(np.int64)
 
-    def add(self, elements: Elements, definitions: Definitions) -> None:
+    def add(self, elements: Elements, definitions: FastDefinitions) -> None:
         """Add those that a block defines, after its other definitions."""
         codes, ids, tokens = elements.codes, elements.ids, elements.tokens
         defined = codes.take(elements.definitions)

@@ -5,11 +5,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.tables.xml.fast.tokens import (
-    Block,
     Codes,
     Flags,
     IrregularError,
     Positions,
+    RowBlock,
     Spans,
     Tokens,
     Vocabulary,
@@ -35,7 +35,7 @@ Counts = NDArray[np.int64]
 _NONE = np.zeros(0, np.int64)
 
 
-def ids(block: Block, ends: Positions, digits: Counts) -> NDArray[np.int64]:
+def ids(block: RowBlock, ends: Positions, digits: Counts) -> NDArray[np.int64]:
     """Return the ids whose last digits stand before `ends`."""
     if not ends.size:
         return np.zeros(0, np.int64)
@@ -46,7 +46,7 @@ def ids(block: Block, ends: Positions, digits: Counts) -> NDArray[np.int64]:
     return numbers
 
 
-def naturals(block: Block, ends: Positions, digits: Counts) -> tuple[NDArray[np.int64], Flags]:
+def naturals(block: RowBlock, ends: Positions, digits: Counts) -> tuple[NDArray[np.int64], Flags]:
     """Return the numbers of 1 to 16 digits that end before `ends`, and which are digits all."""
     long = np.flatnonzero(digits > _WORD) if digits.max() > _WORD else _NONE
     numbers, bad = _folded(block.words[ends - _WORD], np.minimum(digits, _WORD))
@@ -166,7 +166,7 @@ class Elements:
     """
 
     def __init__(
-        self, block: Block, tokens: Tokens, vocabulary: Vocabulary, columns: Codes
+        self, block: RowBlock, tokens: Tokens, vocabulary: Vocabulary, columns: Codes
     ) -> None:
         """Name the elements of a block of rows, which needs nothing of other blocks.
 

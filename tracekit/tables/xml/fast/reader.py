@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from tracekit.base import open_input, unreadable
 from tracekit.tables.values import FORMS, Form, ahead
-from tracekit.tables.xml.fast.definitions import NUMERIC, Definitions, Identities
+from tracekit.tables.xml.fast.definitions import NUMERIC, FastDefinitions, FastIdentities
 from tracekit.tables.xml.fast.elements import ROW, SENTINEL, SOURCE, Elements
-from tracekit.tables.xml.fast.stacks import Stacks
+from tracekit.tables.xml.fast.stacks import ExportStacks
 from tracekit.tables.xml.fast.tokens import (
     DEEPEST,
-    Block,
     IrregularError,
     Positions,
+    RowBlock,
     Vocabulary,
     blocks,
     check_characters,
@@ -47,7 +47,7 @@ from tracekit.tables.xml.node import (
 _AHEAD = 3  # blocks
 
 
-def check_repeats(elements: Elements, definitions: Definitions) -> None:
+def check_repeats(elements: Elements, definitions: FastDefinitions) -> None:
     """Raise IrregularError for a repeat of another type, or of an element that is still open."""
     places = elements.references
     codes = elements.codes.take(places)
@@ -83,9 +83,9 @@ Ids = NDArray[np.int64]
 def cells_of(
     column: ExportColumn,
     ids: Ids,
-    definitions: Definitions,
-    identities: Identities,
-    stacks: Stacks,
+    definitions: FastDefinitions,
+    identities: FastIdentities,
+    stacks: ExportStacks,
 ) -> ColumnCells:
     """Return cells by the ids of their values, 0 for null."""
     known = ids == 0
@@ -163,7 +163,7 @@ class FastReader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._table: _Table | None = None
+        self._table: _FastTable | None = None
 
     def pieces(self) -> Iterator[Node]:
         """Yield the file's one table, piece by piece."""
@@ -178,7 +178,7 @@ class FastReader:
         return no_symbols() if self._table is None else self._table.symbols()
 
     def _pieces(self, file: BinaryIO) -> Iterator[Node]:
-        self._table = table = _Table(*read_opening(file))
+        self._table = table = _FastTable(*read_opening(file))
         for elements in ahead(map(table.prepare, blocks(file)), _AHEAD):
             table.add(elements)
             if table.rows >= _ROWS_IN_A_PIECE:
@@ -187,7 +187,7 @@ class FastReader:
             yield table.piece()
 
 
-class _Table:
+class _FastTable:
     def __init__(self, header: Header, xpath: str) -> None:
         self.rows = 0
         self.begun = False
@@ -195,12 +195,12 @@ class _Table:
         types = [column.engineering_type for column in header.columns]
         self._vocabulary = Vocabulary((ROW, SENTINEL, SOURCE, "frame", "binary", *FORMS, *types))
         self._types = np.array([self._vocabulary.code(type_) for type_ in types], np.int16)
-        self._definitions = Definitions(self._vocabulary, types)
-        self._identities = Identities(self._vocabulary)
-        self._stacks = Stacks(self._vocabulary)
+        self._definitions = FastDefinitions(self._vocabulary, types)
+        self._identities = FastIdentities(self._vocabulary)
+        self._stacks = ExportStacks(self._vocabulary)
         self._ids: list[Ids] = []  # of the cells that are in no piece yet, by column and row
 
-    def prepare(self, block: Block) -> Elements:
+    def prepare(self, block: RowBlock) -> Elements:
         check_characters(block)
         check_entities(block)
         return Elements(block, tokenize(block), self._vocabulary, self._types)

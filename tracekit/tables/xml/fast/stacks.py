@@ -8,14 +8,14 @@ import pyarrow.compute as pc
 from lxml import etree
 from numpy.typing import NDArray
 
-from tracekit.tables.xml.fast.definitions import Definitions, Growing
+from tracekit.tables.xml.fast.definitions import FastDefinitions, Growing
 from tracekit.tables.xml.fast.elements import DIGITS, SOURCE, Elements, cast, consists_of, octets_of
 from tracekit.tables.xml.fast.tokens import (
     DEEPEST,
-    Block,
     Flags,
     IrregularError,
     Positions,
+    RowBlock,
     Spans,
     Vocabulary,
     demand,
@@ -52,7 +52,7 @@ class Frames:
         self._lines = Growing(np.int64)
         self._binary_rows: list[tuple[str, str, str, int, str]] = []
 
-    def add(self, elements: Elements, parts: Positions, definitions: Definitions) -> int:
+    def add(self, elements: Elements, parts: Positions, definitions: FastDefinitions) -> int:
         """Add those among parts of stacks; return how many quotes their tags have beside ids."""
         kinds = elements.codes.take(parts)
         owned, sources = parts[kinds == self._binary], parts[kinds == self._source]
@@ -70,7 +70,7 @@ class Frames:
         )
 
     def _add_binaries(
-        self, elements: Elements, places: Positions, definitions: Definitions
+        self, elements: Elements, places: Positions, definitions: FastDefinitions
     ) -> None:
         block, tokens, values = elements.block, elements.tokens, definitions.values.array
         for place in places.tolist():
@@ -80,7 +80,9 @@ class Frames:
             values[elements.ids[place]] = len(self._binary_rows)
             self._binary_rows.append((name, uuid, arch, int(address, 16), path))
 
-    def _add_names(self, elements: Elements, frames: Positions, definitions: Definitions) -> None:
+    def _add_names(
+        self, elements: Elements, frames: Positions, definitions: FastDefinitions
+    ) -> None:
         names, addresses = _attributes(elements, frames, self._frame)
         numbers = np.arange(frames.size) + self.names.size
         definitions.values.array[elements.ids.take(frames)] = numbers
@@ -94,7 +96,7 @@ class Frames:
         frames: Positions,
         owned: Positions,
         sources: Positions,
-        definitions: Definitions,
+        definitions: FastDefinitions,
     ) -> None:
         values, ids = definitions.values.array, elements.ids
         opened = np.flatnonzero(elements.tokens.opening.take(frames))
@@ -122,7 +124,7 @@ class Frames:
         demand((path & ~tokens.closing.take(inner)).all(), "a source without a path")
         return elements.ids.take(inner), _lines(texts)
 
-    def table(self, definitions: Definitions) -> pa.Table:
+    def table(self, definitions: FastDefinitions) -> pa.Table:
         """Return all frames with the columns of `FRAMES`."""
         numbers = np.arange(self.names.size)
         binaries = _optional(self._binaries.array)
@@ -181,7 +183,7 @@ def _attributes(
     return names, _addresses(Spans(block, address, address_end).texts(every))
 
 
-def _opening_quotes(block: Block, ends: Positions) -> Positions:
+def _opening_quotes(block: RowBlock, ends: Positions) -> Positions:
     """Return where the quotes stand that open the short values that end at `ends`."""
     quotes = np.zeros(ends.size, np.int64)
     left = np.arange(ends.size)
@@ -225,7 +227,7 @@ _NOTHING = ""
 _ASTRAY = "a stack within a value"
 
 
-class Stacks:
+class ExportStacks:
     """The stacks and frames of an export."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -242,7 +244,7 @@ class Stacks:
         self._offsets = Growing(np.int64)
         self._offsets.extend(np.zeros(1, np.int64))
 
-    def add(self, elements: Elements, definitions: Definitions) -> int:
+    def add(self, elements: Elements, definitions: FastDefinitions) -> int:
         """Add those that a block defines; return how many quotes their tags have beside ids."""
         codes, tokens, places = elements.codes, elements.tokens, elements.places
         is_stack = self._stacks.take(codes.take(elements.definitions))
@@ -279,7 +281,7 @@ class Stacks:
         elements: Elements,
         stacks: Positions,
         known: tuple[Flags, Flags, NDArray[np.int64]],
-        definitions: Definitions,
+        definitions: FastDefinitions,
     ) -> None:
         """Give stacks their numbers; the value of one that has words of its own stays its text.
 
@@ -321,7 +323,7 @@ class Stacks:
         return levels
 
     def cells(
-        self, ids: NDArray[np.int64], nulls: Flags | None, definitions: Definitions
+        self, ids: NDArray[np.int64], nulls: Flags | None, definitions: FastDefinitions
     ) -> tuple[pa.Array, pa.Array]:
         """Return stacks in words and by their numbers; null where `nulls` is set, if at all."""
         numbers = definitions.values.array.take(ids)
@@ -337,7 +339,7 @@ class Stacks:
         return together, pa.array(numbers, mask=nulls)
 
     def _words(
-        self, numbers: NDArray[np.int64], nulls: Flags | None, definitions: Definitions
+        self, numbers: NDArray[np.int64], nulls: Flags | None, definitions: FastDefinitions
     ) -> pa.Array:
         """Word stacks as Instruments does."""
         if self._offsets.size == 1:
@@ -350,7 +352,7 @@ class Stacks:
         parts = [names, pa.array(counts).take(pa.array(depth - 1)), _NOTHING]
         return pc.call_function("binary_join_element_wise", parts)
 
-    def symbols(self, definitions: Definitions) -> Symbols:
+    def symbols(self, definitions: FastDefinitions) -> Symbols:
         """Return the symbol table of what was read so far."""
         if self._offsets.size == 1:
             return no_symbols()

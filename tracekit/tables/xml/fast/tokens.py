@@ -38,7 +38,7 @@ Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class RowBlock:
     """Some whole rows: `size` bytes, with zeros behind them.
 
     `words[p]` is the little-endian number of the eight bytes that begin at `p`.
@@ -54,7 +54,7 @@ class Block:
         return np.flatnonzero(self.octets == _AMPERSAND)
 
 
-def blocks(file: BinaryIO) -> Iterator[Block]:
+def blocks(file: BinaryIO) -> Iterator[RowBlock]:
     """Yield the rows of a table, two megabytes at a time, of a file that was read up to these."""
     rest, more = b"", True
     while more:
@@ -73,12 +73,12 @@ def blocks(file: BinaryIO) -> Iterator[Block]:
     demand(rest in _ENDS, "the table does not end as xctrace ends it")
 
 
-def block(content: bytearray, size: int) -> Block:
+def block(content: bytearray, size: int) -> RowBlock:
     """Return the first `size` bytes as a block; some zeros take the place of what comes next."""
     content[size : size + _BEYOND] = bytes(_BEYOND)
     octets = np.frombuffer(content, np.uint8)
     words = np.ndarray((size + _BEYOND - 8,), "<u8", content, strides=(1,))
-    return Block(octets[:size], words, size)
+    return RowBlock(octets[:size], words, size)
 
 
 _LESS, _GREATER, _SLASH, _NEWLINE = b"<>/\n"
@@ -109,7 +109,7 @@ class Tokens:
     levels: NDArray[np.int8]
 
 
-def tokenize(block: Block) -> Tokens:
+def tokenize(block: RowBlock) -> Tokens:
     """Find the tags of a block; raise IrregularError where they are not those of plain rows."""
     octets = block.octets
     angles = np.flatnonzero((octets & _ANGLE) == _LESS)
@@ -133,7 +133,7 @@ def tokenize(block: Block) -> Tokens:
     return tokens
 
 
-def _check_gaps(block: Block, tokens: Tokens) -> None:
+def _check_gaps(block: RowBlock, tokens: Tokens) -> None:
     """Text stands in leaves, one newline after each row, and nothing anywhere else."""
     gaps = tokens.starts[1:] - tokens.ends[:-1]
     row_ends = np.flatnonzero(tokens.closing & (tokens.levels == 0))
@@ -146,7 +146,7 @@ def _check_gaps(block: Block, tokens: Tokens) -> None:
     demand(np.count_nonzero(block.octets < _SPACE) == row_ends.size, "control characters in a row")
 
 
-def check_characters(block: Block) -> None:
+def check_characters(block: RowBlock) -> None:
     """Raise IrregularError for bytes that are not UTF-8, or no characters of XML."""
     if block.octets.view(np.int8).min() >= 0:
         return
@@ -198,7 +198,7 @@ class Vocabulary:
         )
         return chosen
 
-    def match(self, block: Block, places: Positions, codes: Codes) -> Flags:
+    def match(self, block: RowBlock, places: Positions, codes: Codes) -> Flags:
         """Tell whether, at each place, the bytes are those of the name that has the code there.
 
         `places` may have more dimensions than `codes`, which is then the same for every row.
@@ -214,7 +214,7 @@ class Vocabulary:
             matches[..., longer] &= found == self._words[word].take(some)
         return matches
 
-    def identify(self, block: Block, places: Positions) -> Codes:
+    def identify(self, block: RowBlock, places: Positions) -> Codes:
         """Return the codes of the names at some places."""
         codes = np.full(places.size, _UNKNOWN, np.int16)
         beginnings = block.words[places]
@@ -228,7 +228,7 @@ class Vocabulary:
             left = left[codes.take(left) == _UNKNOWN]
         return codes
 
-    def _is(self, block: Block, places: Positions, code: int) -> Flags:
+    def _is(self, block: RowBlock, places: Positions, code: int) -> Flags:
         """Tell where a name ends as it should, and goes on as it should behind its first word."""
         length = int(self.lengths[code])
         after = block.octets.take(places + length)
@@ -238,7 +238,7 @@ class Vocabulary:
             matches &= found == self._words[word][code]
         return matches
 
-    def _code_at(self, block: Block, place: int) -> int:
+    def _code_at(self, block: RowBlock, place: int) -> int:
         text = block.octets[place : place + _LONGEST].tobytes()
         length = min((at for at in map(text.find, (b" ", b"/", b">")) if at >= 0), default=0)
         code = self._codes.get(text[:length])
@@ -254,7 +254,7 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&
 class Spans:
     """Pieces of a block that do not overlap, in order."""
 
-    def __init__(self, block: Block, starts: Positions, ends: Positions) -> None:
+    def __init__(self, block: RowBlock, starts: Positions, ends: Positions) -> None:
         self.block = block
         self._escapes = block.ampersands
         self._starts, self._ends = starts, ends
@@ -289,7 +289,7 @@ def _unescaped(texts: pa.Array, escaped: NDArray[np.bool_]) -> pa.Array:
     return pc.call_function("replace_with_mask", [texts, pa.array(escaped), changed])
 
 
-def check_entities(block: Block) -> None:
+def check_entities(block: RowBlock) -> None:
     """Raise IrregularError where an ampersand begins something else than a known entity."""
     words = block.words[block.ampersands]
     known = np.zeros(words.size, np.bool_)
