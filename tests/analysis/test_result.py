@@ -42,6 +42,7 @@ RESULT = Result(
             cause="way-back",
             lever="round-trips",
             effects=("shallow-queue",),
+            also="late-start",
         ),
     ),
     checks=(
@@ -77,6 +78,7 @@ def test_a_result_comes_back_from_the_fields_that_are_documented(tmp_path: Path)
         "cause": "way-back",
         "lever": "round-trips",
         "effects": ["shallow-queue"],
+        "also": "late-start",
     }
     finding = {"rule": "bubbles", "severity": "warning", **said, **rest, **data}
     assert document["findings"] == [finding]

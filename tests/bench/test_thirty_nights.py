@@ -6,8 +6,8 @@ import pytest
 
 from month.repository import Planned
 from thirty_nights import Ended, Month, lived, summary
+from tracekit.nightly.history.changes import LevelStep
 from tracekit.nightly.history.night import Night, Outcome
-from tracekit.nightly.history.steps import Step
 
 pytestmark = pytest.mark.campaign
 
@@ -23,8 +23,8 @@ def ended(*outcomes: str, dated: tuple[int, ...] = (2,)) -> Ended:
     return Ended(nights, tuple(step_at(index) for index in dated))
 
 
-def step_at(index: int) -> Step:
-    return Step(index, index, index, 1.0, 1.1, 0.1)
+def step_at(index: int) -> LevelStep:
+    return LevelStep(index, index, index, 1.0, 1.1, 0.1)
 
 
 def test_a_month_is_right_if_its_slow_night_alone_alarms_and_is_dated() -> None:

@@ -170,7 +170,7 @@ def _bench_verdict(bench: "lab.Bench") -> PageVerdict:
     return PageVerdict("good", "Measured.", ", ".join(calls))
 
 
-MARKDOWN_COLUMNS = ("When", "What", "How", "PageVerdict", "Found", "Main metric")
+MARKDOWN_COLUMNS = ("When", "What", "How", "Verdict", "Found", "Main metric")
 
 
 def index_markdown(folder: Path) -> str:

@@ -21,7 +21,7 @@ from tracekit.nightly.trend import curve as curves
 from tracekit.nightly.trend import picture as pictures
 from tracekit.nightly.trend.course import Course, CourseState, Happening, happenings
 from tracekit.nightly.trend.curve import RECENT, Curve
-from tracekit.nightly.trend.picture import Mark, NightAxis, Picture, svg
+from tracekit.nightly.trend.picture import Mark, NightAxis, Picture, TrendPanel, svg
 from tracekit.report.chart import Axis, Plane, linear
 
 Golden = Callable[[str, str], None]
@@ -215,7 +215,7 @@ def test_tags_do_not_cover_one_another_and_their_words_are_redacted(golden: Gold
     marks = pictures.nights(
         [Mark(1 + n, 5, state, "a night") for n, state in enumerate(CourseState)]
     )
-    panel = curves.Panel("Values", 150, linear("", 0, 10, "{:g}".format), (marks,))
+    panel = TrendPanel("Values", 150, linear("", 0, 10, "{:g}".format), (marks,))
     hostile = "</title><script>alert(1)</script>"
     tags = [Happening(letter, "1970-01-06T00:00:00+00:00", False, hostile) for letter in "ABC"]
     tags.append(Happening("AA", "1970-01-06T12:00:00+00:00", True, "accepted"))

@@ -377,17 +377,19 @@ class Surroundings:
         """Return when the driver was through with each command buffer; in the order of `submitted`.
 
         It takes command buffers in order, each by one row, so that it may still have many before
-        one. A row that begins when the device works on the command buffer already is not its own:
-        then it is the first row that begins after the commit.
+        one. A command buffer has no row where the next one begins when the device works on it
+        already: then it is the first row that begins after the commit.
         """
         begun, through = self._first_driven(submitted)
         starts, ends = self.prepared
-        place = np.searchsorted(starts, submitted)
-        number = np.arange(place.size)
-        place = number + np.maximum.accumulate(place - number) if place.size else place
-        in_turn = np.append(starts, FOREVER)[np.minimum(place, starts.size)]
-        own = (in_turn > begun) & (in_turn <= started)
-        return np.where(own, np.append(ends, FOREVER)[np.minimum(place, starts.size)], through)
+        has_row = begun <= started
+        first = np.searchsorted(starts, submitted[has_row])
+        number = np.arange(first.size)
+        in_turn = number + np.maximum.accumulate(first - number) if first.size else first
+        in_turn = np.minimum(in_turn, starts.size)
+        own = np.append(starts, FOREVER)[in_turn] <= started[has_row]
+        through[has_row] = np.where(own, np.append(ends, FOREVER)[in_turn], through[has_row])
+        return through
 
     def _first_driven(self, submitted: Times) -> tuple[Times, Times]:
         """Return the start and the end of the first row that begins after each moment."""

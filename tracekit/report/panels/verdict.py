@@ -105,7 +105,7 @@ class PageVerdict:
     message: str = ""
 
 
-@panel("PageVerdict")
+@panel("Verdict")
 def verdict(result: Result, tables: Tables) -> Context:
     """Say in one sentence how the run did, and show its headlines."""
     states = Counter(check.status for check in result.checks)
