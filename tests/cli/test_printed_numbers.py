@@ -134,7 +134,7 @@ def test_captures_of_two_builds_are_decided_by_the_samples_that_they_print(
         assert change["change"] == pytest.approx(60.1 / 54.1 - 1, abs=1e-3)
         assert 0.02 < change["low"] < 0.05
     # The machine of a test may be busy, which is said and makes a whole comparison unclear.
-    assert compared["reason"].startswith(f"{METRICS[name]} is better")
+    assert compared["reason"].startswith(f"{METRICS[name]} is ")
     shown = tracekit("compare", *sides)
     assert "these runs have no steps, so their own results do" in shown.err
 
@@ -158,7 +158,7 @@ def test_three_and_three_captures_are_decided_as_their_rows_say(
             sides[side].append(captured(program, f"{side}-{number}"))
     ran = tracekit("compare", *sides["old"], "vs", *sides["new"], "--json")
     compared = json.loads(ran.out)
-    assert compared["reason"].startswith(f"{TG} is better")
+    assert compared["reason"].startswith(f"{TG} is higher by ")
     (change,) = deciding(compared).values()
     assert (change["metric"], change["verdict"]) == (TG, "better")
     assert 0 < change["low"] < 0.111 < change["high"] < 0.2
@@ -198,7 +198,7 @@ def test_programs_that_print_nothing_are_compared_by_wall_time(
     new = build(tmp_path, "main-new", "", first="sleep 0.1")
     ran = tracekit("ab", "--any-state", "--within", "1", "--", old, "--", new)
     assert ran.code == 0, ran.err
-    assert ran.out.startswith("Better: wall_time is better.")
+    assert ran.out.startswith("Better: wall_time is faster by ")
     assert "the time from start to exit, for nothing that was printed is read" in ran.err
     single = json.loads(tracekit("compare", captured(old, "a"), captured(old, "b"), "--json").out)
     assert single["verdict"] == "unclear"

@@ -102,7 +102,7 @@ def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> Non
     exec(example, {})  # noqa: S102 - our own page
     printed = capsys.readouterr().out
     assert "array([0, 2, 4" in printed
-    assert "'x': Traffic(loaded=32, stored=0, touched=32" in printed
+    assert "'x': BufferTraffic(loaded=32, stored=0, touched=32" in printed
 
 
 def double(a: mx.array, **options: object) -> mx.array:
