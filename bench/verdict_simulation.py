@@ -95,10 +95,18 @@ def _judge(sessions: Sequence[list[float]], limits: Limits) -> tuple[Verdict, bo
     found = shift([change for each in sessions for change in each])
     assert found is not None
     verdict, _ = judge_interval(found, _CHANGE, limits, sessions)
-    ends = [math.expm1(end) for end in (found.middle, found.low, found.high)]
     judged = Change(
-        "step_p50", "ns", Better.LOWER, 1.0, 1.0, verdict, *ends, deciding=True
-    )  # fmt: skip
+        metric="step_p50",
+        unit="ns",
+        better=Better.LOWER,
+        before=1.0,
+        after=1.0,
+        verdict=verdict,
+        change=math.expm1(found.middle),
+        low=math.expm1(found.low),
+        high=math.expm1(found.high),
+        deciding=True,
+    )
     return verdict, is_unconfirmed([judged], limits)
 
 
