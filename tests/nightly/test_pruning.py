@@ -378,9 +378,9 @@ def test_exports_that_cannot_be_kept_stay(real_run: Recording) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from tracekit.nightly.pruning import Limits, prune
+from tracekit.nightly.pruning import PruneLimits, prune
 print("ready", flush=True)
-prune([Path(sys.argv[1])], Limits(most=0, newest=0))
+prune([Path(sys.argv[1])], PruneLimits(most=0, newest=0))
 """
 
 

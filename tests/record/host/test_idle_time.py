@@ -79,7 +79,7 @@ def steps() -> Step:
     return Step(submit, wait, "cpu", tokens=1)
 '''
 INSIDE = "inside `submit`"
-SUBMIT_AHEAD = "Submit the next iteration before you wait"
+SUBMIT_AHEAD = "ubmit the next iteration before you wait"  # it may stand within a sentence
 
 
 @dataclass(frozen=True)
