@@ -161,7 +161,7 @@ class Shown:
     def change(self, change: float) -> str:
         """Return a change with its sign; zero, and what rounds to it, has none."""
         words = self.amount(abs(change))
-        return words if words == self.amount(0.0) else f"{'-' if change < 0 else '+'}{words}"
+        return words if self._is_zero(change) else f"{_sign_of(change)}{words}"
 
     def between(self, low: float, high: float) -> str:
         """Return an interval: "+3.0 % … +5.2 %"."""
@@ -202,8 +202,15 @@ class Shown:
     def signed(self, change: float, low: float | None, high: float | None) -> str:
         """Return the same with a sign: "+1.0 % ± 7.1"."""
         size = self.size(change, low, high)
-        zero = self.amount(abs(change)) == self.amount(0.0)
-        return size if zero else f"{'-' if change < 0 else '+'}{size}"
+        return size if self._is_zero(change) else f"{_sign_of(change)}{size}"
+
+    def _is_zero(self, change: float) -> bool:
+        """Tell whether a change is 0, or rounds to it."""
+        return self.amount(abs(change)) == self.amount(0.0)
+
+
+def _sign_of(change: float) -> str:
+    return "-" if change < 0 else "+"
 
 
 _LIKE = 1.25  # times as far: ends that a half width stands for

@@ -198,36 +198,72 @@ def _measured(
     A change beyond the limit that is not certain to be so is measured in a second session, of as
     many pairs.
     """
-    clock = Clock(effort)
     calibrate = effort.state is not None and effort.state.calibration is not None
-    pairs: list[Pair] = []
-    first = 0
-    narrow = False
+    measured = _MeasuredPairs(prepared, effort, limits)
     for session in (1, 2):
         for latest in measure(
             prepared, session=session, pairs=_MOST, watch=watch, calibrate=calibrate
         ):
-            pairs = _weighed([*pairs, latest], effort.state)
-            progress(count_pairs(pairs))
-            found = judged(pairs, prepared.results, limits)
-            narrow = find_widest(found) <= effort.within
-            again = session == 1 and is_unconfirmed(found, limits)
-            whole = session == 1 and narrow
-            repeated = session > 1 and _count(pairs, session) >= first
-            if whole or repeated or clock.is_spent() or (again and clock.is_half()):
+            measured.add(latest)
+            progress(count_pairs(measured.pairs))
+            if measured.is_over(session):
                 break
-        first = _count(pairs, 1)
-        if clock.is_spent() or not is_unconfirmed(judged(pairs, prepared.results, limits), limits):
+        if measured.clock.is_spent() or not is_unconfirmed(measured.changes, limits):
             break
-    if not _count(pairs, 1):
-        why = next(why for pair in pairs for why in pair.contaminated)
+    measured.require_one()
+    return measured.pairs, measured.describe()
+
+
+class _MeasuredPairs:
+    """The pairs so far, what they say, and whether more are needed."""
+
+    def __init__(self, prepared: PreparedCapture, effort: PairEffort, limits: Limits) -> None:
+        self.pairs: list[Pair] = []
+        self.changes: tuple[Change, ...] = ()
+        self.clock = SessionClock(effort)
+        self._prepared = prepared
+        self._effort = effort
+        self._limits = limits
+
+    def add(self, pair: Pair) -> None:
+        """Add a pair, and judge all of them."""
+        self.pairs = _weighed([*self.pairs, pair], self._effort.state)
+        self.changes = judged(self.pairs, self._prepared.results, self._limits)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the intervals are as narrow as was asked for."""
+        return find_widest(self.changes) <= self._effort.within
+
+    def is_over(self, session: int) -> bool:
+        """Tell whether the session, 1 or 2, has all the pairs that it needs."""
+        if session > 1:
+            enough = _count(self.pairs, session) >= _count(self.pairs, 1)
+            return enough or self.clock.is_spent()
+        return self.clock.ends_first(
+            narrow=self.is_narrow, unconfirmed=is_unconfirmed(self.changes, self._limits)
+        )
+
+    def require_one(self) -> None:
+        """Raise InconclusiveError if no pair of the first session counts."""
+        if _count(self.pairs, 1):
+            return
+        why = next(why for pair in self.pairs for why in pair.contaminated)
+        seen = _describe_uncounted(self.pairs, self._prepared, self._limits)
         raise InconclusiveError(
-            f"None of {len(pairs)} pairs counts: {why}{_uncounted(pairs, prepared, limits)}",
+            f"None of {len(self.pairs)} pairs counts: {why}{seen}",
             hint="Wait until the machine is idle, or count all of them: --any-state.",
         )
-    return pairs, effort.describe(
-        count_pairs(pairs), _why(pairs), narrow=narrow, spent=clock.is_spent()
-    )
+
+    def describe(self) -> str:
+        """Say how many pairs count, why others do not, and what ended the measurement."""
+        reasons = (why.rstrip(".") for pair in self.pairs for why in pair.contaminated)
+        return self._effort.describe(
+            count_pairs(self.pairs),
+            next(reasons, ""),
+            narrow=self.is_narrow,
+            spent=self.clock.is_spent(),
+        )
 
 
 def count_pairs(pairs: Sequence[Pair]) -> str:
@@ -241,11 +277,7 @@ def _count(pairs: Sequence[Pair], session: int) -> int:
     return sum(pair.sitting == session and not pair.contaminated for pair in pairs)
 
 
-def _why(pairs: Sequence[Pair]) -> str:
-    return next((why.rstrip(".") for pair in pairs for why in pair.contaminated), "")
-
-
-class Clock:
+class SessionClock:
     """The time of a measurement: when half of it is spent, and when all of it."""
 
     def __init__(self, effort: PairEffort) -> None:
@@ -256,12 +288,16 @@ class Clock:
         """Tell whether a second session should begin now, to have as much time as the first."""
         return time.monotonic() - self._began >= self._seconds / 2
 
+    def ends_first(self, *, narrow: bool, unconfirmed: bool) -> bool:
+        """Tell whether the first session is over: sure enough, or a second one needs the time."""
+        return narrow or self.is_spent() or (unconfirmed and self.is_half())
+
     def is_spent(self) -> bool:
         """Tell whether no pair is to be begun any more."""
         return time.monotonic() - self._began >= self._seconds
 
 
-def _uncounted(pairs: Sequence[Pair], prepared: PreparedCapture, limits: Limits) -> str:
+def _describe_uncounted(pairs: Sequence[Pair], prepared: PreparedCapture, limits: Limits) -> str:
     """Say what pairs measured that do not count."""
     counted = [replace(pair, contaminated=()) for pair in pairs]
     return uncounted_words(judged(counted, prepared.results, limits))

@@ -34,7 +34,7 @@ from tracekit.compare import (
     is_unconfirmed,
 )
 from tracekit.machine import State, StateLimits, Watch, contaminated
-from tracekit.nightly.ab import Clock, PairEffort, find_widest, uncounted_words
+from tracekit.nightly.ab import PairEffort, SessionClock, find_widest, uncounted_words
 from tracekit.nightly.session.busy_notice import with_busy_notice
 from tracekit.nightly.session.program import Program, last_words, run_timed
 from tracekit.record import Pattern, Progress, Supervisor, quiet, read_texts
@@ -132,47 +132,102 @@ def _measure_pairs(
 
     Return the comparison of those that count, and a sentence on how many these are.
     """
-    pairs: list[_RunPair] = []
-    compared: Comparison | None = None
-    clock = Clock(effort)
-    first = 0  # pairs of the first session, once there is a second one
-    why = number = ""
-    narrow = False
-    while not pairs or not clock.is_spent():
-        pairs.append(contest.run_pair(swapped=len(pairs) % 2 == 1))
-        seen = [look for pair in pairs for look in (pair.earlier, pair.later) if look is not None]
-        reasons = [pair.reject(seen, effort.state) for pair in pairs]
-        counting = [pair for pair, each in zip(pairs, reasons, strict=True) if not each]
-        why = next((each[0].rstrip(".") for each in reasons if each), "")
-        sessions = ", in two sessions" if first else ""
-        number = f"{len(counting)} of {len(pairs)} pairs count{sessions}"
-        progress(number)
-        if not counting:
-            continue
-        old, new = [pair.before for pair in counting], [pair.after for pair in counting]
-        own = sum(not each for each in reasons[:first])
-        compared = compare(old, new, limits, first=own)
-        narrow = find_widest(compared.changes) <= effort.within
-        if first:
-            if len(counting) >= 2 * own:
+    measured = _ProgramPairs(effort, limits)
+    for session in (1, 2):
+        while not measured.pairs or not measured.clock.is_spent():
+            measured.add(contest.run_pair(swapped=len(measured.pairs) % 2 == 1))
+            progress(measured.number)
+            if measured.is_over(session):
                 break
-        elif narrow or clock.is_half():
-            if len(counting) >= least_pairs() and is_unconfirmed(compared.changes, limits):
-                first = len(pairs)
-            elif narrow:
-                break
-    if compared is None:
+        if measured.clock.is_spent() or not measured.is_unconfirmed:
+            break
+        measured.begin_second_session()
+    return measured.require_comparison(), measured.describe()
+
+
+class _ProgramPairs:
+    """The pairs of two programs so far, what they say, and whether more are needed."""
+
+    def __init__(self, effort: PairEffort, limits: Limits) -> None:
+        self.pairs: list[_RunPair] = []
+        self.clock = SessionClock(effort)
+        self._effort = effort
+        self._limits = limits
+        self._reasons: list[tuple[str, ...]] = []
+        self._of_first_session = 0  # pairs, once there is a second session
+        self._comparison: Comparison | None = None
+
+    def add(self, pair: _RunPair) -> None:
+        """Add a pair, and compare all that count."""
+        self.pairs.append(pair)
+        looks = [look for each in self.pairs for look in (each.earlier, each.later)]
+        seen = [look for look in looks if look is not None]
+        self._reasons = [each.reject(seen, self._effort.state) for each in self.pairs]
+        counting = self._counting()
+        if counting:
+            before = [each.before for each in counting]
+            after = [each.after for each in counting]
+            first = self._count_first_session()
+            self._comparison = compare(before, after, self._limits, first=first)
+
+    def begin_second_session(self) -> None:
+        """Let the pairs from now on be those of a second session."""
+        self._of_first_session = len(self.pairs)
+
+    @property
+    def number(self) -> str:
+        """How many pairs count, and in which sessions: "12 of 13 pairs count"."""
+        sessions = ", in two sessions" if self._of_first_session else ""
+        return f"{len(self._counting())} of {len(self.pairs)} pairs count{sessions}"
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the intervals are as narrow as was asked for."""
+        if self._comparison is None:
+            return False
+        return find_widest(self._comparison.changes) <= self._effort.within
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether a change may be beyond the limit, and only a second session can tell."""
+        if self._comparison is None or len(self._counting()) < least_pairs():
+            return False
+        return is_unconfirmed(self._comparison.changes, self._limits)
+
+    def is_over(self, session: int) -> bool:
+        """Tell whether the session, 1 or 2, has all the pairs that it needs."""
+        if session > 1:
+            enough = len(self._counting()) >= 2 * self._count_first_session()
+            return enough or self.clock.is_spent()
+        return self.clock.ends_first(narrow=self.is_narrow, unconfirmed=self.is_unconfirmed)
+
+    def require_comparison(self) -> Comparison:
+        """Return the comparison; raise InconclusiveError if no pair counts."""
+        if self._comparison is not None:
+            return self._comparison
+        before = [pair.before for pair in self.pairs]
+        after = [pair.after for pair in self.pairs]
+        seen = uncounted_words(compare(before, after, self._limits).changes)
         raise InconclusiveError(
-            f"None of {len(pairs)} pairs counts: {why}.{_uncounted(pairs, limits)}",
+            f"None of {len(self.pairs)} pairs counts: {self._why()}.{seen}",
             hint="Wait until the machine is idle, or count all of them: --any-state.",
         )
-    return compared, effort.describe(number, why, narrow=narrow, spent=clock.is_spent())
 
+    def describe(self) -> str:
+        """Say how many pairs count, why others do not, and what ended the measurement."""
+        return self._effort.describe(
+            self.number, self._why(), narrow=self.is_narrow, spent=self.clock.is_spent()
+        )
 
-def _uncounted(pairs: Sequence[_RunPair], limits: Limits) -> str:
-    """Say what pairs measured that do not count."""
-    old, new = [pair.before for pair in pairs], [pair.after for pair in pairs]
-    return uncounted_words(compare(old, new, limits).changes)
+    def _counting(self) -> list[_RunPair]:
+        both = zip(self.pairs, self._reasons, strict=True)
+        return [pair for pair, reasons in both if not reasons]
+
+    def _count_first_session(self) -> int:
+        return sum(not reasons for reasons in self._reasons[: self._of_first_session])
+
+    def _why(self) -> str:
+        return next((reasons[0].rstrip(".") for reasons in self._reasons if reasons), "")
 
 
 @dataclass(frozen=True)
