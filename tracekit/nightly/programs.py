@@ -190,7 +190,7 @@ class _ProgramPairs:
     @property
     def is_unconfirmed(self) -> bool:
         """Whether a change may be beyond the limit, and only a second session can tell."""
-        if self._comparison is None or len(self._counting()) < least_pairs():
+        if self._comparison is None:
             return False
         return is_unconfirmed(self._comparison.changes, self._limits)
 
@@ -199,6 +199,8 @@ class _ProgramPairs:
         if session > 1:
             enough = len(self._counting()) >= 2 * self._count_first_session()
             return enough or self.clock.is_spent()
+        if self.is_unconfirmed and len(self._counting()) < least_pairs():
+            return self.clock.is_spent()  # a session of fewer confirms nothing
         return self.clock.ends_first(narrow=self.is_narrow, unconfirmed=self.is_unconfirmed)
 
     def require_comparison(self) -> Comparison:
