@@ -1,110 +1,96 @@
-"""What a night would do, and how long that takes, read from its plan."""
+"""A plan rehearsed: its noise, a planted slowdown, and how many pairs it takes."""
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from git_program import git
+from naps import write_naps
+from tracekit.machine import StateLimits
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
-from tracekit.nightly.rehearsal import COLUMNS, estimate, obstacles, rehearse, rows
+from tracekit.nightly.rehearsal import (
+    PlantedMetric,
+    Rehearsal,
+    chance_seen,
+    offered_lines,
+    rehearsal_lines,
+    rehearse_plan,
+)
 
-MAIN = Reference(revision="main")
-PYTHON = Reference(python=Path("/usr/bin/python3"))
-STEP = (Gated("step_p50"),)
+ANYTHING = StateLimits(
+    calibration=None, clock=None, load=None, memory_free=None, battery=0.0,
+    thermal_pressure=None, gpu_others=None, low_power=True,
+)  # fmt: skip
+METRIC = PlantedMetric(
+    "step_p50", 0.03, 0.012, (0.001, -0.004, 0.006), (0.031, 0.024, 0.038), 0.76, 15
+)
+MADE = Rehearsal("decode", 10, 12, 12, 3.0, (METRIC,))
 
 
-def night_of(folder: Path, *captures: Capture) -> NightPlan:
-    return NightPlan("night", folder / "tracekit.toml", captures, folder / "nights", "sqlite:///x")
+def plan_of(folder: Path, *captures: Capture) -> NightPlan:
+    file = folder / "tracekit.toml"
+    return NightPlan("night", file, captures, folder / "nights", "sqlite:///x", state=ANYTHING)
 
 
-def plan_of(folder: Path, *references: Reference) -> NightPlan:
-    captures = (
-        Capture(f"c{at}", "paged", reference=reference) for at, reference in enumerate(references)
+def test_the_chance_to_see_a_slowdown_grows_with_pairs_and_falls_with_noise() -> None:
+    assert chance_seen(0.0, 0.03, 6) == 1.0
+    few, many = chance_seen(0.02, 0.03, 8), chance_seen(0.02, 0.03, 40)
+    assert few < 0.95 < many
+    assert chance_seen(0.05, 0.03, 8) < few
+    assert chance_seen(0.02, 0.0, 20) <= 0.06, "at 0 % half of a 95 % interval's misses"
+    assert chance_seen(0.0, 0.03, 5) == 0.0, "five pairs have no 95 % interval"
+
+
+def test_what_was_found_is_said_and_the_changed_plan_offered() -> None:
+    assert list(rehearsal_lines(MADE)) == [
+        (
+            "decode: step_p50 at 0 %: +0.1 % [-0.4 … +0.6]; with 3.0 % planted: +3.1 % "
+            "[+2.4 … +3.8]. A pair deviates by 1.2 %."
+        ),
+        "decode: a slowdown of 3.0 % would be seen in 76.0 % of the nights with 10 pairs.",
+        "decode: it takes 15 pairs, which are 45 s of a session.",
+    ]
+    assert offered_lines([MADE]) == ["[[nightly.capture]]", 'name = "decode"', "pairs = 15"]
+    right = replace(MADE, metrics=(replace(METRIC, needed=10),))
+    assert list(rehearsal_lines(right))[-1] == "decode: the plan is right as it is."
+    assert offered_lines([right]) == []
+    noisy = replace(MADE, metrics=(METRIC, replace(METRIC, needed=None)))
+    assert list(rehearsal_lines(noisy))[-1].startswith(
+        "decode: even 200 pairs do not suffice here."
     )
-    return night_of(folder, *captures)
+    assert offered_lines([noisy]) == []
 
 
-def test_an_interpreter_must_be_there_and_a_program(tmp_path: Path) -> None:
-    python = tmp_path / "python"
-    plan = plan_of(tmp_path, Reference(python=python))
-    for _ in range(2):
-        (said,) = obstacles(plan)
-        assert said.startswith(f"c0: There is no interpreter {python} that can be run.")
-        python.touch(mode=0o644)
-    python.chmod(0o755)
-    assert obstacles(plan) == obstacles(replace(plan, output=tmp_path / "new" / "nights")) == ()
-    taken = replace(plan, output=python / "nights")
-    said = f"Nights cannot be kept in {python}/nights: {python} is no folder."
-    assert obstacles(taken) == (said,)
-    assert "sdap" in obstacles(plan_of(tmp_path, Reference(workload="sdap")))[0]
+def test_numbers_of_a_busy_machine_are_shown_and_offer_nothing() -> None:
+    busy = replace(MADE, counting=2, reason="Other processes had 90 % of the cores' time; ld 1.8")
+    lines = list(rehearsal_lines(busy))
+    assert lines[0].startswith("decode: the numbers below do not count. Other processes had 90 %")
+    assert "+3.1 %" in lines[1]
+    assert offered_lines([busy]) == []
+
+
+def test_a_capture_that_decides_nothing_is_not_rehearsed(tmp_path: Path) -> None:
+    followed = Capture("decode", "paged", metrics=(Gated("step_p50", gate=False),))
+    [rehearsal] = rehearse_plan(plan_of(tmp_path, followed))
+    assert list(rehearsal_lines(rehearsal)) == [
+        "decode: not rehearsed, because no metric that turns measure decides."
+    ]
 
 
 @pytest.mark.processes
-def test_a_commit_that_is_gone_or_measured_against_itself_is_said(tmp_path: Path) -> None:
-    git(tmp_path, "init", "--quiet", "--initial-branch=main")
-    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message=first")
-    gone = Reference(revision="v9")
-    assert [words.split("'")[:2] for words in obstacles(plan_of(tmp_path, gone, MAIN, gone))] == [
-        [f"c{at}: The repository {tmp_path} has no revision ", "v9"] for at in (0, 2)
-    ]
-    plan = plan_of(tmp_path, MAIN, Reference(revision="main", python=Path("other/python")))
-    [sentence] = [words for words in rehearse(plan).remarks if "same commit" in words]
-    assert sentence.startswith("c0: candidate and reference are the same commit, ")
-    git(tmp_path, "checkout", "--quiet", "-b", "work")
-    git(tmp_path, "commit", "--quiet", "--allow-empty", "-m", "third")
-    remarks = "\n".join(rehearse(plan).remarks)
-    assert "same commit" not in remarks
-    assert "against the revision main (" in remarks
-    assert "moves along" in remarks
-    git(tmp_path, "tag", "v1")
-    assert "moves along" not in str(rehearse(plan_of(tmp_path, Reference(revision="v1"))).remarks)
-
-
-def test_a_row_says_what_runs_against_what_and_what_decides(tmp_path: Path) -> None:
-    metrics = (
-        Gated("step_p50", 0.03),
-        Gated("idle_ratio", 0.02, "difference"),
-        Gated("steady_compiles", 1.0, "difference"),
-        Gated("memory_peak", gate=False),
-    )
-    reference = Reference(workload="sdpa", parameters={"batch": 4}, revision="v1")
-    capture = Capture("c", "paged", None, {"batch": 8}, reference, metrics=metrics)
-    capture = replace(capture, fail_on=("bubbles",))
-    plan = night_of(tmp_path, capture, Capture("d", "churn"))
-    first, second = (
-        dict(zip(COLUMNS, row, strict=True)) for row in rows(plan, rehearse(plan).estimate)
-    )
-    assert (first["work"], first["reference"]) == ("paged, batch 8", "revision v1, sdpa, batch 4")
-    assert first["decides"] == "step_p50 3.0 %, idle_ratio 2.0 points, steady_compiles 1, bubbles"
-    assert (second["reference"], second["decides"]) == ("none", "nothing")
-
-
-def test_pairs_traces_and_repeats_add_up(tmp_path: Path) -> None:
-    plan = night_of(tmp_path, Capture("decode", "paged", reference=MAIN, metrics=STEP))
-    found, pair = estimate(plan), 2 * 5 + 4 * 0.3
-    session = 10 * pair + 1 * 2 * (5 + 30)
-    assert found.seconds == pytest.approx(session)
-    assert found.most == pytest.approx(2 * (session + 5 * pair))
-    assert found.captures[0].capture == "decode"
-    for budget, warned in ((found.most - 1, True), (found.most, False)):
-        assumptions = estimate(replace(plan, budget=budget)).assumptions
-        assert any("budget" in words for words in assumptions) is warned
-
-
-def test_what_a_plans_author_may_not_expect_is_said() -> None:
-    other = "its reference does other work, so nothing is decided until a night is accepted"
-    cases: list[tuple[dict[str, Any], str]] = [
-        ({"reference": PYTHON, "metrics": STEP}, ""),
-        ({"reference": PYTHON, "fail_on": ("bubbles",)}, ""),
-        ({"reference": PYTHON, "metrics": (*STEP, Gated("hits"))}, "hits is no metric"),
-        ({"reference": PYTHON}, "none of its metrics decides."),
-        ({}, "it has no reference"),
-        ({"reference": Reference(workload="sdpa"), "metrics": STEP}, other),
-    ]
-    captures = [Capture(f"c{at}", "paged", **values) for at, (values, _) in enumerate(cases)]
-    remarks = rehearse(night_of(Path("/"), *captures)).remarks
-    said = [f"c{at}: {words}" for at, (_, words) in enumerate(cases) if words]
-    assert len(remarks) == len(said)
-    assert all(remark.startswith(words) for remark, words in zip(remarks, said, strict=True))
+def test_a_planted_slowdown_is_measured_and_a_short_time_says_how_far_it_came(
+    tmp_path: Path,
+) -> None:
+    """Six times as long is seen on any machine."""
+    capture = Capture(
+        "naps", "naps", write_naps(tmp_path), reference=Reference(parameters={"seconds": 0.001}),
+        turn=0.02, telemetry="off", metrics=(Gated("step_p50", 5.0),), pairs=6,
+    )  # fmt: skip
+    plan = plan_of(tmp_path, capture)
+    [rehearsal] = rehearse_plan(plan)
+    assert rehearsal.measured == rehearsal.counting > 5
+    [metric] = rehearsal.metrics
+    assert metric.planted[0] > 1.0 > metric.unchanged[0]
+    [short] = rehearse_plan(plan, limit=0.01)
+    assert short.metrics == ()
+    assert "only 0 pairs fit into the time" in short.reason

@@ -279,29 +279,29 @@ def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> Non
     """Show what a rehearsal found, and the lines that change the plan."""
     plan = nightly.only(plan, names) if names else plan
     with console.progress("rehearsal") as progress:
-        plantings = nightly.rehearse_plan(plan, progress=progress)
+        rehearsals = nightly.rehearse_plan(plan, progress=progress)
     if json:
-        console.show_json(plantings)
+        console.show_json(rehearsals)
         return
-    for planting in plantings:
-        for line in nightly.planting_lines(planting):
+    for rehearsal in rehearsals:
+        for line in nightly.rehearsal_lines(rehearsal):
             console.show_line(line)
-    if lines := nightly.offered_lines(plantings):
+    if lines := nightly.offered_lines(rehearsals):
         console.show_hint(f"Let {plan.file.name} say:")
         for line in lines:
             console.show_line(f"    {line}")
 
 
 def _show_dry_run(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
-    plan = nightly.rehearsal.only(plan, names) if names else plan
-    seen = nightly.rehearsal.rehearse(plan)
+    plan = nightly.dry_run.only(plan, names) if names else plan
+    seen = nightly.dry_run.preview_night(plan)
     if json:
         console.show_json(seen)
     else:
         lasts = f"{span(seen.estimate.seconds)} … {span(seen.estimate.most)}"
         title = f"{plan.name}: {lasts} of {span(plan.budget)}"
         console.measurements(
-            title, nightly.rehearsal.COLUMNS, nightly.rehearsal.rows(plan, seen.estimate)
+            title, nightly.dry_run.COLUMNS, nightly.dry_run.rows(plan, seen.estimate)
         )
         for sentence in (*seen.estimate.assumptions, *seen.remarks):
             console.show_hint(sentence)

@@ -1,8 +1,9 @@
-from . import rehearsal as rehearsal
+from . import dry_run as dry_run
 from . import run as run
 from .ab import PairEffort as PairEffort
 from .ab import measure_ab as measure_ab
 from .ab import parse_side as parse_side
+from .dry_run import only as only
 from .folder import NightFolder as NightFolder
 from .gate.found import aged as aged
 from .gate.found import find_night as find_night
@@ -45,9 +46,6 @@ from .plan.document import has_plan as has_plan
 from .plan.document import write_starter as write_starter
 from .plan.plan import NightPlan as NightPlan
 from .plan.reading import read_plan as read_plan
-from .planting import offered_lines as offered_lines
-from .planting import planting_lines as planting_lines
-from .planting import rehearse_plan as rehearse_plan
 from .programs import measure_programs as measure_programs
 from .programs import parse_programs as parse_programs
 from .pruning import Protection as Protection
@@ -55,7 +53,9 @@ from .pruning import Pruned as Pruned
 from .pruning import PruneLimits as PruneLimits
 from .pruning import protection as protection
 from .pruning import prune as prune
-from .rehearsal import only as only
+from .rehearsal import offered_lines as offered_lines
+from .rehearsal import rehearsal_lines as rehearsal_lines
+from .rehearsal import rehearse_plan as rehearse_plan
 from .run import run_night as run_night
 from .schedule.job import time_of_day as time_of_day
 from .schedule.schedule import Scheduled as Scheduled

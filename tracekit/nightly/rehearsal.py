@@ -1,220 +1,256 @@
-"""What a night would do, how long that takes, and whether it could: nothing is touched."""
+"""A plan rehearsed on this machine: its noise, and whether a planted slowdown would be seen.
 
-import os
-import shlex
+Each capture is measured against itself, and against itself with work planted into its steps that
+makes them longer by one threshold. What pairs differ by at 0 % is the noise; from it follows how
+often a session of so many pairs shows a slowdown of one threshold, and how many it takes.
+"""
+
+import math
+import statistics
+import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import msgspec
-from sqlalchemy.engine import make_url
+import numpy as np
 
 from tracekit.analysis import METRICS
-from tracekit.base import (
-    TracekitError,
-    UsageError,
-    nearest,
-    require_program,
-    short_commit,
-    span,
-)
-from tracekit.compare import Shown
-from tracekit.machine import git_commit
-from tracekit.nightly.gate.judge import same_code
-from tracekit.nightly.history.night import KINDS
-from tracekit.nightly.plan.plan import Capture, NightPlan, searched
-from tracekit.nightly.session.variants import CodeVariant, interpreter, work_words
-from tracekit.nightly.session.worktree import commit_of, kind_of, repository
-from tracekit.workload import find
+from tracekit.base import InconclusiveError, duration, least_pairs, percent, system
+from tracekit.compare import NORMAL_MAD, shift
+from tracekit.machine import Watch, busy_words, contaminated, find_busiest
+from tracekit.nightly.gate.decision import changes
+from tracekit.nightly.history.night import Pair
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan
+from tracekit.nightly.plan.reading import UNTRACED
+from tracekit.nightly.session.child import PreparedCapture
+from tracekit.nightly.session.measuring import PlantedPair, measure_planted
+from tracekit.nightly.session.program import Bounds
+from tracekit.nightly.session.variants import candidate_of
+from tracekit.record import Progress, Supervisor, quiet
 
-COLUMNS = ("capture", "work", "reference", "pairs", "traced", "decides", "time")
-START = 5.0  # seconds for a process to start and warm up
-TRACE = 30.0  # seconds of a trace beyond its time limit: start, saving, export, analysis
+LIMIT = 170.0  # seconds for all captures
+_MOST = 12  # pairs of a capture
+_SURE = 0.95  # of nights, in which a slowdown of one threshold is to be seen
+_DRAWS = 300
+_COUNTS = (6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200)
 
 
 @dataclass(frozen=True)
-class Timed:
-    """The `seconds` of a capture's first session, and the `most` it takes with all that repeats."""
+class PlantedMetric:
+    """What a rehearsal found of a metric that decides.
 
-    capture: str
-    seconds: float
-    most: float
+    `noise` is how far a pair deviates at 0 %, one deviation where changes add up; `unchanged` and
+    `planted` are the changes measured at 0 % and at one threshold, for the worse above 0, with
+    their 95 % intervals. `seen` is the share of sessions of the plan's pairs that would show a
+    slowdown of one threshold, `needed` how many pairs it takes for 95 %; None for more than 200.
+    """
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """How many seconds a night takes if nothing is repeated, and at most; `budget` ends it."""
-
-    captures: tuple[Timed, ...]
-    seconds: float
-    most: float
-    budget: float
-    assumptions: tuple[str, ...]
+    metric: str
+    threshold: float
+    noise: float
+    unchanged: tuple[float, float, float]
+    planted: tuple[float, float, float]
+    seen: float
+    needed: int | None
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a night would do, its plan as plain data, and what would keep it from being measured."""
+    """The rehearsal of one capture: its pairs, how many count, and how long one takes, seconds.
 
-    plan: dict[str, Any]
-    estimate: Estimate
-    remarks: tuple[str, ...]
-    obstacles: tuple[str, ...]
+    `reason` says why nothing could be found out, or why the pairs do not count.
+    """
 
+    capture: str
+    planned: int
+    measured: int = 0
+    counting: int = 0
+    seconds: float = 0.0
+    metrics: tuple[PlantedMetric, ...] = ()
+    reason: str = ""
 
-def rehearse(plan: NightPlan) -> Rehearsal:
-    """Look at what a night would do: nothing runs, and no file is written."""
-    url = make_url(plan.history).render_as_string(hide_password=True)
-    return Rehearsal(
-        plan=msgspec.to_builtins(replace(plan, history=url), enc_hook=str),
-        estimate=estimate(plan),
-        remarks=tuple(_remarks(plan)),
-        obstacles=obstacles(plan),
-    )
-
-
-def estimate(plan: NightPlan) -> Estimate:
-    """Estimate how long a night takes."""
-    captures = tuple(_timed(capture, plan.retries) for capture in plan.captures)
-    seconds, most = sum(each.seconds for each in captures), sum(each.most for each in captures)
-    allowed = (
-        f"{START:g} s are allowed for each process to start and warm up, and {TRACE:g} s for each "
-        "trace in addition to its time limit; parity, checks and setup come on top."
-    )
-    assumptions = [allowed]
-    if most > plan.budget:
-        assumptions.append("With all repeats the night would be stopped at its budget, as partial.")
-    return Estimate(captures, seconds, most, plan.budget, tuple(assumptions))
+    @property
+    def needed(self) -> int | None:
+        """How many pairs all of its metrics take; None for too many, or where it is not known."""
+        counts = [metric.needed for metric in self.metrics if metric.needed is not None]
+        return max(counts) if counts and len(counts) == len(self.metrics) else None
 
 
-def _timed(capture: Capture, retries: int) -> Timed:
-    sides = 2 if capture.reference else 1
-    pair = sides * (START + 2 * capture.turn)  # two turns each
-    session = capture.pairs * pair + capture.traced * sides * (capture.time_limit + TRACE)
-    decides = bool(capture.fail_on) or any(metric.gate for metric in capture.metrics)
-    return Timed(capture.name, session, (2 if decides else 1) * (session + retries * pair))
+def rehearse_plan(
+    plan: NightPlan, *, limit: float = LIMIT, progress: Progress = quiet
+) -> tuple[Rehearsal, ...]:
+    """Rehearse the captures of a plan, in `limit` seconds at most; nothing is kept."""
+    system.require_processes("A rehearsal")
+    deadline = time.monotonic() + limit
+    rehearsals: list[Rehearsal] = []
+    for place, capture in enumerate(plan.captures):
+        left = deadline - time.monotonic()
+        share = left / (len(plan.captures) - place)
+        rehearsals.append(_rehearse(capture, plan, time.monotonic() + share, progress))
+    return tuple(rehearsals)
 
 
-def _remarks(plan: NightPlan) -> Iterator[str]:
-    """Yield what a plan's author may not expect, and what each reference is."""
-    own = git_commit(plan.file.parent)
-    for capture in plan.captures:
-        said = list(_of(capture))
-        with suppress(TracekitError):  # an obstacle, which is said as one
-            said += _of_reference(capture, plan.file.parent, own)
-        yield from (f"{capture.name}: {words}" for words in said)
-
-
-def _of(capture: Capture) -> Iterator[str]:
-    if own := [each.metric for each in capture.metrics if each.metric not in METRICS]:
-        yield f"{', '.join(own)} is no metric of tracekit; {capture.workload} must tell it."
-    if capture.reference is None:
-        yield "it has no reference, so that it is followed over nights, and decides nothing."
-    elif capture.program and not capture.metrics:
-        yield "what it prints decides; if it prints nothing that is known, the time of a run does."
-    elif not any(metric.gate for metric in capture.metrics) and not capture.fail_on:
-        yield "none of its metrics decides."
-    elif not capture.reference.same_work:
-        yield (
-            "its reference does other work, so nothing is decided until a night is accepted as "
-            "what to expect: `tracekit baseline accept NIGHT --reason TEXT`."
-        )
-
-
-def _of_reference(capture: Capture, home: Path, own: str) -> Iterator[str]:
-    asked = capture.reference
-    if asked is None or not asked.has_commit:
-        return
-    commit, kind = commit_of(asked, repository(home)), kind_of(capture, home)
-    alone = asked.previous_night or commit.startswith(asked.revision or "-")
-    named = asked.words if alone else f"{asked.words} ({short_commit(commit)})"
-    yield f"against the {named}, {KINDS[kind]}."
-    if asked.is_revision_alone and commit == own and not asked.previous_night:
-        yield f"{same_code(own)}."
-    if kind == "moving":
-        yield (
-            f"the anchor is measured every {asked.anchor_every} nights, and once the nights since "
-            "have lost half of a threshold."
-        )
-        if own.endswith("-dirty"):
-            yield "files differ from the commit, so tonight is no link of the chain."
-
-
-def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
-    """Return the plan with the named captures alone; raise UsageError if it lacks one."""
-    known = {capture.name: capture for capture in plan.captures}
-    for name in names:
-        if name not in known:
-            raise UsageError(f"{plan.file} has no capture {name!r}.", hint=nearest(name, [*known]))
-    return replace(plan, captures=tuple(known[name] for name in known if name in names))
-
-
-def obstacles(plan: NightPlan) -> tuple[str, ...]:
-    """Return why captures cannot be prepared, as far as a glance tells, a sentence each."""
-    there = next(path for path in (plan.output, *plan.output.parents) if path.exists())
-    sentences: list[str] = []
-    if not (there.is_dir() and os.access(there, os.W_OK)):
-        why = "cannot be written to" if there.is_dir() else "is no folder"
-        sentences.append(f"Nights cannot be kept in {plan.output}: {there} {why}.")
-    for capture in plan.captures:
-        try:
-            _require_ready(capture, plan.file.parent)
-        except TracekitError as error:
-            sentences.append(f"{capture.name}: {error.message} {error.hint}".rstrip())
-    return tuple(sentences)
-
-
-def _require_ready(capture: Capture, folder: Path) -> None:
-    reference = capture.reference
-    if capture.program:
-        variant = CodeVariant(
-            "candidate", "", None, {}, Path(), os.environ, folder, argv=capture.program
-        )
-        require_program(variant.command[0], os.environ.get("PATH"))
-    with searched(reference, folder):
-        for name in (capture.workload, reference.workload if reference else ""):
-            if name and not capture.program:
-                find(name, capture.workloads)
-    if reference is not None and reference.has_commit:
-        commit_of(reference, repository(folder))
-    elif reference is not None and reference.python is not None:
-        interpreter(reference.python, folder)
-
-
-def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:
-    """Return what would run, a row for each capture, under `COLUMNS`."""
+def _deciding(capture: Capture) -> list[Gated]:
     return [
-        (
-            capture.name,
-            shlex.join(capture.program) or work_words(capture.workload, capture.parameters),
-            _reference(capture),
-            str(capture.pairs),
-            str(capture.traced),
-            _deciding(capture),
-            f"{span(timed.seconds)} … {span(timed.most)}",
-        )
-        for capture, timed in zip(plan.captures, estimated.captures, strict=True)
+        metric
+        for metric in capture.metrics
+        if metric.gate and metric.metric in UNTRACED and metric.scale == "ratio"
     ]
 
 
-def _reference(capture: Capture) -> str:
-    reference = capture.reference
-    if reference is None:
-        return "none"
-    parts = [reference.words] if reference.words else []
-    parts += [f"python {reference.python}"] if reference.python else []
-    parts += [shlex.join(reference.program)] if reference.program else []
-    if not reference.same_work:
-        parts.append(work_words(reference.workload or capture.workload, reference.parameters))
-    return ", ".join(parts)
+def _rehearse(capture: Capture, plan: NightPlan, deadline: float, progress: Progress) -> Rehearsal:
+    deciding = _deciding(capture)
+    rehearsal = Rehearsal(capture.name, capture.pairs)
+    if capture.program:
+        return replace(rehearsal, reason="work cannot be planted into a program")
+    if not deciding:
+        return replace(rehearsal, reason="no metric that turns measure decides")
+    pairs: list[PlantedPair] = []
+    began = time.monotonic()
+    with ExitStack() as stack:
+        prepared = _prepare(capture, plan, deadline, stack)
+        watch = stack.enter_context(Watch(capture.telemetry))
+        calibrate = plan.state.calibration is not None
+        progress(f"{capture.name}: pair 1 of {_MOST}")
+        try:
+            for pair in measure_planted(
+                prepared, deciding[0].threshold, pairs=_MOST, watch=watch, calibrate=calibrate
+            ):
+                pairs.append(pair)
+                if pair.plain.number < _MOST:
+                    progress(f"{capture.name}: pair {pair.plain.number + 1} of {_MOST}")
+        except InconclusiveError:  # the time is spent; the pairs before are whole
+            pass
+    seconds = (time.monotonic() - began) / max(1, len(pairs))
+    return _judge(replace(rehearsal, measured=len(pairs), seconds=seconds), capture, plan, pairs)
 
 
-def _deciding(capture: Capture) -> str:
-    words: list[str] = []
-    for gated in (metric for metric in capture.metrics if metric.gate):
-        unit = METRICS[gated.metric].unit if gated.metric in METRICS else ""
-        threshold = Shown(gated.scale, unit).amount(gated.threshold)
-        words.append(f"{gated.metric} {threshold}")
-    return ", ".join([*words, *capture.fail_on]) or "nothing"
+def _prepare(
+    capture: Capture, plan: NightPlan, deadline: float, stack: ExitStack
+) -> PreparedCapture:
+    """Return the capture ready to be measured against itself."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-rehearse-")))
+    bounds = Bounds(stack.enter_context(Supervisor(folder)), deadline=deadline)
+    candidate = candidate_of(capture, plan)
+    itself = replace(candidate, role="reference")
+    return PreparedCapture(replace(capture, together=True), folder, candidate, itself, bounds)
+
+
+def _judge(
+    rehearsal: Rehearsal, capture: Capture, plan: NightPlan, pairs: Sequence[PlantedPair]
+) -> Rehearsal:
+    looks = [look for pair in pairs for look in (pair.plain.before, pair.plain.after) if look]
+    reasons = [
+        contaminated(pair.plain.before, pair.plain.after, looks, plan.state) for pair in pairs
+    ]
+    counting = [pair for pair, why in zip(pairs, reasons, strict=True) if not why]
+    rehearsal = replace(rehearsal, counting=len(counting))
+    least = least_pairs()
+    if len(pairs) < least:
+        each = duration(rehearsal.seconds * 1e9)
+        why = f"only {len(pairs)} pairs fit into the time, of {each} each; it takes {least}"
+        return replace(rehearsal, reason=why)
+    if len(counting) < least:
+        why = next(why[0] for why in reasons if why).rstrip(".")
+        who = busy_words(find_busiest())
+        rehearsal = replace(rehearsal, reason=f"{why}; {who}" if who else why)
+        counting = list(pairs)
+    metrics = (_judge_metric(metric, capture, counting) for metric in _deciding(capture))
+    return replace(rehearsal, metrics=tuple(metric for metric in metrics if metric is not None))
+
+
+def _judge_metric(
+    gated: Gated, capture: Capture, pairs: Sequence[PlantedPair]
+) -> PlantedMetric | None:
+    better = gated.better or METRICS[gated.metric].better.value
+    turn = -1 if better == "higher" else 1
+    unchanged = _changes([pair.plain for pair in pairs], gated, turn)
+    planted = _changes([pair.planted for pair in pairs], gated, turn)
+    first, second = shift(unchanged), shift(planted)
+    if first is None or second is None:
+        return None
+    middle = statistics.median(unchanged)
+    noise = NORMAL_MAD * statistics.median(abs(change - middle) for change in unchanged)
+    threshold = math.log1p(gated.threshold)
+    counts = [count for count in _COUNTS if count >= least_pairs()]
+    enough = (count for count in counts if chance_seen(noise, threshold, count) >= _SURE)
+    return PlantedMetric(
+        gated.metric,
+        gated.threshold,
+        noise,
+        (math.expm1(first.middle), math.expm1(first.low), math.expm1(first.high)),
+        (math.expm1(second.middle), math.expm1(second.low), math.expm1(second.high)),
+        chance_seen(noise, threshold, capture.pairs),
+        next(enough, None),
+    )
+
+
+def _changes(pairs: Sequence[Pair], gated: Gated, turn: int) -> list[float]:
+    return [turn * change for change in changes(pairs, gated.metric, gated.scale)]
+
+
+def chance_seen(noise: float, change: float, pairs: int) -> float:
+    """Return the share of sessions whose 95 % interval lies above 0 where `change` is true.
+
+    Pairs deviate by `noise`, normally, where changes add up; the draws are the same each time.
+    """
+    draws = np.random.default_rng(1).normal(change, noise, (_DRAWS, pairs))
+    intervals = (shift(session) for session in draws.tolist())
+    return sum(interval is not None and interval.low > 0 for interval in intervals) / _DRAWS
+
+
+def rehearsal_lines(rehearsal: Rehearsal) -> Iterator[str]:
+    """Yield what a rehearsal found of a capture, a sentence a line."""
+    name = rehearsal.capture
+    if not rehearsal.metrics:
+        yield f"{name}: not rehearsed, because {rehearsal.reason}."
+        return
+    if rehearsal.reason:
+        yield f"{name}: the numbers below do not count. {rehearsal.reason}."
+    for metric in rehearsal.metrics:
+        threshold = percent(metric.threshold)
+        unchanged = _describe_change(metric.unchanged)
+        planted = _describe_change(metric.planted)
+        yield (
+            f"{name}: {metric.metric} at 0 %: {unchanged}; with {threshold} planted: {planted}. "
+            f"A pair deviates by {percent(metric.noise)}."
+        )
+        yield (
+            f"{name}: a slowdown of {threshold} would be seen in {percent(metric.seen)} of the "
+            f"nights with {rehearsal.planned} pairs."
+        )
+    yield _advice(rehearsal)
+
+
+def _describe_change(change: tuple[float, float, float]) -> str:
+    middle, low, high = (f"{100 * value:+.1f}" for value in change)
+    return f"{middle} % [{low} … {high}]"
+
+
+def _advice(rehearsal: Rehearsal) -> str:
+    name = rehearsal.capture
+    needed = rehearsal.needed
+    if needed is None:
+        most = _COUNTS[-1]
+        return (
+            f"{name}: even {most} pairs do not suffice here. Let the machine be quiet, make `turn` "
+            "longer, or raise the threshold."
+        )
+    takes = duration(needed * rehearsal.seconds * 1e9)
+    if needed > rehearsal.planned:
+        return f"{name}: it takes {needed} pairs, which are {takes} of a session."
+    if needed < rehearsal.planned:
+        return f"{name}: {needed} pairs suffice, which are {takes} of a session."
+    return f"{name}: the plan is right as it is."
+
+
+def offered_lines(rehearsals: Sequence[Rehearsal]) -> list[str]:
+    """Return the lines to put into a plan, of captures whose number of pairs is to be another."""
+    lines: list[str] = []
+    for rehearsal in rehearsals:
+        needed = rehearsal.needed
+        if needed is not None and needed != rehearsal.planned and not rehearsal.reason:
+            lines += ["[[nightly.capture]]", f'name = "{rehearsal.capture}"', f"pairs = {needed}"]
+    return lines

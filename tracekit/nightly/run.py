@@ -14,6 +14,7 @@ from tracekit.base import (
 )
 from tracekit.machine import environment, git_commit, machine_name, window_words
 from tracekit.nightly.captures import Carrier, Session
+from tracekit.nightly.dry_run import only
 from tracekit.nightly.folder import Keeper, NightFolder, make_output, night_id
 from tracekit.nightly.gate.drift import anchors_due, with_drift, with_previous
 from tracekit.nightly.gate.judge import advise, night_outcome
@@ -21,7 +22,6 @@ from tracekit.nightly.gate.withhold import withhold
 from tracekit.nightly.history.night import KINDS, Night
 from tracekit.nightly.memory import HistoryKeeper, Recalled
 from tracekit.nightly.plan.plan import Capture, NightPlan, relative
-from tracekit.nightly.rehearsal import only
 from tracekit.nightly.schedule.job import rotate_log
 from tracekit.nightly.schedule.running import awake, enforced, only_one
 from tracekit.nightly.session.worktree import kind_of
