@@ -8,18 +8,18 @@ _STEP_TIME = "step_time_"
 
 def answer_of(result: Result) -> str:
     """Answer what a comparing or a serving workload was run for; empty for any other."""
-    known = {metric.name: metric for metric in (*result.metrics, *result.results)}
-    return _compare_variants(known) or _serve(known)
+    metrics = {metric.name: metric for metric in (*result.metrics, *result.results)}
+    return _compare_variants(metrics) or _serve(metrics)
 
 
-def _compare_variants(known: dict[str, Measurement]) -> str:
+def _compare_variants(metrics: dict[str, Measurement]) -> str:
     """Say how many times as long a step of one variant takes; empty where none is known."""
-    names = [name.removeprefix(_STEP_TIME) for name in known if name.startswith(_STEP_TIME)]
-    speed = _value(known, "speedup")
+    names = [name.removeprefix(_STEP_TIME) for name in metrics if name.startswith(_STEP_TIME)]
+    speed = _value(metrics, "speedup")
     if len(names) != 2 or not speed:  # noqa: PLR2004  two variants
         return ""
     subject, baseline = names
-    low, high = _value(known, "speedup_low_95"), _value(known, "speedup_high_95")
+    low, high = _value(metrics, "speedup_low_95"), _value(metrics, "speedup_high_95")
     if speed < 1:
         # Told of the one that is faster, so that the number says how much.
         subject, baseline = baseline, subject
@@ -35,26 +35,26 @@ def _compare_variants(known: dict[str, Measurement]) -> str:
     return f"{subject} is {words} ({between})."
 
 
-def _serve(known: dict[str, Measurement]) -> str:
+def _serve(metrics: dict[str, Measurement]) -> str:
     """Give the latencies of a server and its goodput; empty where it served nothing."""
-    first = _value(known, "ttft_p50")
+    first = _value(metrics, "ttft_p50")
     if first is None:
         return ""
-    parts = [f"First token after {quantity(first, 'ns')}{_worst(known, 'ttft_p99')}"]
-    later = _value(known, "tpot_p50")
+    parts = [f"First token after {quantity(first, 'ns')}{_worst(metrics, 'ttft_p99')}"]
+    later = _value(metrics, "tpot_p50")
     if later is not None:
-        parts.append(f"{quantity(later, 'ns')} for each further one{_worst(known, 'tpot_p99')}")
-    goodput = known.get("goodput")
+        parts.append(f"{quantity(later, 'ns')} for each further one{_worst(metrics, 'tpot_p99')}")
+    goodput = metrics.get("goodput")
     if goodput is not None and goodput.value is not None:
         parts.append(f"goodput {quantity(goodput.value, goodput.unit)}")
     return f"{', '.join(parts)}."
 
 
-def _worst(known: dict[str, Measurement], name: str) -> str:
-    value = _value(known, name)
+def _worst(metrics: dict[str, Measurement], name: str) -> str:
+    value = _value(metrics, name)
     return "" if value is None else f" (99th percentile {quantity(value, 'ns')})"
 
 
-def _value(known: dict[str, Measurement], name: str) -> float | None:
-    metric = known.get(name)
+def _value(metrics: dict[str, Measurement], name: str) -> float | None:
+    metric = metrics.get(name)
     return None if metric is None else metric.value

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.idle.gaps import Gaps, gaps_of, gaps_of_waits, idle_time, loaded_time
 from tracekit.analysis.idle.levers import MANY_WAITS, Habits
 from tracekit.analysis.idle.pieces import Cause, Party
-from tracekit.analysis.idle.polls import polled
+from tracekit.analysis.idle.polls import find_polling
 from tracekit.analysis.idle.samples import host_words, other_thread
 from tracekit.analysis.idle.threads import threads_of
 from tracekit.analysis.idle.work import covered
@@ -123,7 +123,7 @@ def habits_of(
         idle=idle / max(1, load),
         small_buffers=_are_small(buffers, iterations),
         apart=_are_small(buffers, iterations) and _idles_within(gaps, iterations),
-        quantum=max((polled(thread)[0] for thread in threads_of(timeline)), default=0),
+        quantum=max((find_polling(thread)[0] for thread in threads_of(timeline)), default=0),
         boundary=boundaries.median,
         until_encoding=gaps_of(gaps, Cause.HOST).median,
         host_longer=host_time(held, timeline, loaded) > int(buffers["busy"].sum()),

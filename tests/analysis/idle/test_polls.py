@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tracekit.analysis.idle.polls import polled
+from tracekit.analysis.idle.polls import find_polling
 from tracekit.analysis.idle.threads import Thread
 
 US = 1_000
@@ -32,18 +32,18 @@ SHORT_AND_LONG = [400, 400, 400, 400, 8_100] * 12
 
 
 def test_who_goes_on_at_the_first_multiple_behind_each_report_polls() -> None:
-    quantum, waited = polled(thread(SHORT_AND_LONG, 1_300, polls=True))
+    quantum, waited = find_polling(thread(SHORT_AND_LONG, 1_300, polls=True))
     assert quantum == 1_300 * US
     assert waited[1:].all()
 
 
 def test_work_of_one_length_does_not_tell_a_timer_from_a_computation() -> None:
-    assert polled(thread([400] * 60, 1_300, polls=True))[0] == 0
+    assert find_polling(thread([400] * 60, 1_300, polls=True))[0] == 0
 
 
 def test_a_host_that_goes_on_later_than_the_next_look_computes() -> None:
-    assert polled(thread([200, 200, 200, 2_000] * 15, 1_300, polls=False))[0] == 0
+    assert find_polling(thread([200, 200, 200, 2_000] * 15, 1_300, polls=False))[0] == 0
 
 
 def test_few_command_buffers_tell_nothing() -> None:
-    assert polled(thread(SHORT_AND_LONG[:10], 1_300, polls=True))[0] == 0
+    assert find_polling(thread(SHORT_AND_LONG[:10], 1_300, polls=True))[0] == 0

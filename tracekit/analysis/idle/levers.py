@@ -192,11 +192,18 @@ def second_lever(first: Mechanism, shares: Mapping[Cause, int], habits: Habits) 
             return None if name in NAMED_BY.get(first, ()) else name
     if habits.small_buffers and first in _WITH_SMALL_BUFFERS:
         return Mechanism.LAUNCHES_APART
+    return _lever_of_same_facts(first, shares, habits)
+
+
+def _lever_of_same_facts(
+    first: Mechanism, shares: Mapping[Cause, int], habits: Habits
+) -> Mechanism | None:
+    """Return the lever that would show by the same facts as the first; None where it would not."""
     beside = _BESIDE.get(first)
     if beside is Mechanism.SLOW_WAIT:
         unseen = 0 < habits.until_encoding <= _BRIEF and not habits.meanwhile
-        fits = unseen and shares.get(Cause.HOST, 0) >= _SECOND * idle
-        return beside if fits else None
+        matters = shares.get(Cause.HOST, 0) >= _SECOND * sum(shares.values())
+        return beside if unseen and matters else None
     if beside is Mechanism.LATE_START:
         return beside if habits.boundary >= _LONG_BOUNDARY else None
     if beside is Mechanism.WAIT_EACH_ITERATION:

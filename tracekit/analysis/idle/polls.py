@@ -18,7 +18,7 @@ _SELDOM = 0.05  # of them, that one number of quanta has at least
 _EARLY = 0.2  # the quantile of the times that is one quantum
 
 
-def polled(thread: Thread) -> tuple[int, Flags]:
+def find_polling(thread: Thread) -> tuple[int, Flags]:
     """Return the quantum in ns, and which command buffers were begun at the end of one; 0: none."""
     none = np.zeros(thread.rows.size, bool)
     if thread.rows.size < _FEWEST:

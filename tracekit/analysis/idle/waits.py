@@ -31,7 +31,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.idle.lives import Lives
-from tracekit.analysis.idle.polls import polled
+from tracekit.analysis.idle.polls import find_polling
 from tracekit.analysis.idle.slopes import Places, Slope, Wait, slopes_of
 from tracekit.analysis.idle.threads import Flags, Thread, threads_of
 from tracekit.analysis.intervals import NEVER, IntervalSet, Times, spans
@@ -79,7 +79,7 @@ def waits_of(
         found[unsure] = seen[unsure]
         busy = [wiring, encoding.get(thread.name, NOTHING)]
         found = _checked(found, thread, busy, ~moves)
-        found[polled(thread)[1]] = Wait.YES
+        found[find_polling(thread)[1]] = Wait.YES
         result[thread.rows] = found
     return result
 
