@@ -256,7 +256,7 @@ def heads_of(keys: Ids) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class EqualRuns:
     """Rows in groups of one key each, ascending by the `keys`.
 
     `order` is the order of rows in which a group's stand together, each group's as they came; None

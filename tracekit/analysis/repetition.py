@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.intervals import IntervalSet, Runs, Times, spans
+from tracekit.analysis.intervals import EqualRuns, IntervalSet, Times, spans
 from tracekit.analysis.openings import (
     OPENING,
     STEADY,
@@ -154,7 +154,7 @@ def add_work(table: pd.DataFrame, timeline: pd.DataFrame | None) -> pd.DataFrame
     begins = begins_of(timeline)
     place = np.searchsorted(starts[order], begins, side="right") - 1
     inside = (place >= 0) & (begins < ends[order][np.maximum(place, 0)])
-    groups = Runs.of(order[place[inside]])
+    groups = EqualRuns.of(order[place[inside]])
     unknown = np.ones(len(table), np.bool_)
     unknown[groups.keys] = False
     made: dict[str, pd.arrays.IntegerArray] = {}

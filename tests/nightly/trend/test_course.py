@@ -88,10 +88,12 @@ def test_what_changed_is_lettered_and_says_from_what_to_what() -> None:
         Accepted("gone", "paged", "w1", made.at(8), "Not shown."),
     ]
     assert courses.happenings(made.course(nights, accepted=accepted)) == (
-        courses.Happening("A", made.at(3), False, "MLX 1 → 2; OS build A → B"),
-        courses.Happening("B", made.at(3), True, "accepted on 9 Nov 2026 by ada: New tile size."),
-        courses.Happening("C", made.at(4), False, "OS build B → not stated; reference's MLX 1 → 2"),
-        courses.Happening("D", made.at(8), True, "accepted on 8 Nov 2026: Not shown."),
+        courses.CourseEvent("A", made.at(3), False, "MLX 1 → 2; OS build A → B"),
+        courses.CourseEvent("B", made.at(3), True, "accepted on 9 Nov 2026 by ada: New tile size."),
+        courses.CourseEvent(
+            "C", made.at(4), False, "OS build B → not stated; reference's MLX 1 → 2"
+        ),
+        courses.CourseEvent("D", made.at(8), True, "accepted on 8 Nov 2026: Not shown."),
     )  # fmt: skip
     many = [Accepted("n01", "paged", "w1", made.at(1), str(place)) for place in range(28)]
     found = courses.happenings(made.course(nights, accepted=many))

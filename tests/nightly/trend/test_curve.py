@@ -19,7 +19,7 @@ from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend import curve as curves
 from tracekit.nightly.trend import picture as pictures
-from tracekit.nightly.trend.course import Course, CourseState, Happening, happenings
+from tracekit.nightly.trend.course import Course, CourseEvent, CourseState, happenings
 from tracekit.nightly.trend.curve import RECENT, Curve
 from tracekit.nightly.trend.picture import Mark, NightAxis, Picture, TrendPanel, svg
 from tracekit.report.chart import Axis, Plane, linear
@@ -217,8 +217,8 @@ def test_tags_do_not_cover_one_another_and_their_words_are_redacted(golden: Gold
     )
     panel = TrendPanel("Values", 150, linear("", 0, 10, "{:g}".format), (marks,))
     hostile = "</title><script>alert(1)</script>"
-    tags = [Happening(letter, "1970-01-06T00:00:00+00:00", False, hostile) for letter in "ABC"]
-    tags.append(Happening("AA", "1970-01-06T12:00:00+00:00", True, "accepted"))
+    tags = [CourseEvent(letter, "1970-01-06T00:00:00+00:00", False, hostile) for letter in "ABC"]
+    tags.append(CourseEvent("AA", "1970-01-06T12:00:00+00:00", True, "accepted"))
     whole = Picture("Title", "Summary.", 960, _DAYS, (panel,), tags, (marks,))
     text = svg(whole, lambda words: words.replace("alert", "[gone]"))
     root = ET.fromstring(text)

@@ -20,7 +20,7 @@ from tracekit.analysis.idle.samples import other_thread
 from tracekit.analysis.idle.waits import Waits, sampled_waits, waits_by_calls, waits_of
 from tracekit.analysis.idle.work import NO_WORK, DeviceWork, Surroundings, covered, written
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
-from tracekit.analysis.intervals import FOREVER, IntervalSet, Runs, Times, heads_of
+from tracekit.analysis.intervals import FOREVER, EqualRuns, IntervalSet, Times, heads_of
 from tracekit.analysis.intervals import gaps as between
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop
@@ -430,7 +430,7 @@ class WholeGaps:
     def time_in(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Times]:
         """Return the numbers of the gaps with some of the chosen pieces, and the time of these."""
         rows = np.flatnonzero(chosen)
-        groups = Runs.of(self.place[rows])
+        groups = EqualRuns.of(self.place[rows])
         return groups.keys.astype(np.intp), groups.reduce(np.add, self.lengths[rows])
 
     def rows_of(self, number: int) -> slice:

@@ -39,7 +39,7 @@ from tracekit.analysis.idle.awaited import Awaited
 from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.slopes import Wait
 from tracekit.analysis.idle.work import Flags, Sights, Surroundings
-from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Runs, Times, distinct
+from tracekit.analysis.intervals import FOREVER, NEVER, EqualRuns, IntervalSet, Times, distinct
 
 LATE = 100_000
 """Queued work that waits longer than this on a device that nobody uses starts late; ns."""
@@ -377,7 +377,7 @@ def _starts(
     All are time on the way there that nothing explains; their sum in a gap decides.
     """
     unexplained = np.flatnonzero(cause == _code(Cause.BETWEEN_BUFFERS))
-    groups = Runs.of(pieces.gap[unexplained])
+    groups = EqualRuns.of(pieces.gap[unexplained])
     sums = groups.reduce(np.add, (pieces.end - pieces.start)[unexplained])
     gap = groups.keys
     committed = np.append(lives.committed, FOREVER)[follows[gap]]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tracekit.analysis.intervals import (
     FOREVER,
     NEVER,
+    EqualRuns,
     IntervalSet,
-    Runs,
     Times,
     heads_of,
     in_order,
@@ -53,7 +53,7 @@ def of_buffer(
     ids, wanted = (
         frame["command_buffer"].to_numpy(dtype=np.uint64, na_value=0) for frame in (rows, work)
     )
-    groups = Runs.of(ids[known])
+    groups = EqualRuns.of(ids[known])
     found = groups.reduce(np.minimum if best == "min" else np.maximum, times[known])
     # Rows of one command buffer mostly follow one another: each run of them is looked up once.
     heads = heads_of(wanted)
@@ -202,7 +202,7 @@ def timeline_table(
     """
     alone, number = life.buffer < 0, life.start.size
     keys = np.where(alone, life.buffer.max(initial=-1) + 1 + np.arange(number), life.buffer)
-    groups = Runs.of(keys * (1 + life.device.max(initial=0)) + life.device)
+    groups = EqualRuns.of(keys * (1 + life.device.max(initial=0)) + life.device)
     first = groups.first
     encoded, thread = _submitters(
         in_order(device.own).iloc[first], submissions, encoders, known=not alone.any()

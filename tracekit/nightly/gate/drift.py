@@ -314,22 +314,22 @@ def _judged(judged: Judged, entry: Entry, past: Past) -> Judged:
 
 
 @dataclass(frozen=True)
-class _Origin:
+class _RegressionOrigin:
     """Where a regression came from, in sentences; the `drift` whose commits can be searched."""
 
     words: tuple[str, ...] = ()
     drift: Drift | None = None
 
 
-def _origin(judged: Judged, before: Judged, past: Past) -> _Origin:
+def _origin(judged: Judged, before: Judged, past: Past) -> _RegressionOrigin:
     """Return where a regression came from; `before` is the metric as its own pairs ended."""
     ramp = ramp_of(past)
     if ramp is not None:
-        return _Origin((_drift_words(ramp, past, judged),))
+        return _RegressionOrigin((_drift_words(ramp, past, judged),))
     if before.outcome is not Outcome.REGRESSION:  # what nights together show is dated by itself
-        return _Origin((), drift_of(past))
+        return _RegressionOrigin((), drift_of(past))
     began = beginning_of(past)
-    return _Origin() if began is None else _Origin(tuple(_where(began)), began)
+    return _RegressionOrigin() if began is None else _RegressionOrigin(tuple(_where(began)), began)
 
 
 def sentence(drift: Drift, judged: Judged) -> str:

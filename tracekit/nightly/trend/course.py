@@ -289,7 +289,7 @@ _SPELLED = {"mlx": "MLX", "os": "system", "os build": "OS build", "xcode build":
 
 
 @dataclass(frozen=True)
-class Happening:
+class CourseEvent:
     """What happened to a course before the night that began `at`, lettered as on its charts.
 
     It is a baseline that was `accepted`; else the environment changed.
@@ -301,7 +301,7 @@ class Happening:
     words: str
 
 
-def happenings(course: Course) -> tuple[Happening, ...]:
+def happenings(course: Course) -> tuple[CourseEvent, ...]:
     """Return what is drawn as lines and marks on a course's charts, oldest first.
 
     Commits, which change in most nights, are not.
@@ -313,7 +313,7 @@ def happenings(course: Course) -> tuple[Happening, ...]:
         words = f"accepted on {day(baseline.at)}{by}: {baseline.reason}"
         found.append((begun.get(baseline.night, baseline.at), True, words))
     found.sort(key=lambda event: (moment_of(event[0]), event[1]))
-    return tuple(Happening(_letter(place), *event) for place, event in enumerate(found))
+    return tuple(CourseEvent(_letter(place), *event) for place, event in enumerate(found))
 
 
 def changed(course: Course, *, commits: bool) -> dict[str, str]:

@@ -17,9 +17,9 @@ from tracekit.nightly.history.stretches import ends_of_line
 from tracekit.nightly.trend.course import (
     WAYS,
     Course,
+    CourseEvent,
     CourseState,
     Fared,
-    Happening,
     day,
     days,
     direction,
@@ -56,7 +56,7 @@ class Curve:
     trend: Changes
     course: Course
     x: NightAxis
-    tags: Sequence[Happening]
+    tags: Sequence[CourseEvent]
     href: Callable[[Fared], str]
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 from tracekit.nightly.history.night import moment_of
-from tracekit.nightly.trend.course import CourseState, Happening
+from tracekit.nightly.trend.course import CourseEvent, CourseState
 from tracekit.report import Axis, Plane, Shape, figure, finished, moved, svg_text
 
 _LEFT, _RIGHT = 10.0, 92.0  # the room beside panels: the numbers of their axes stand on the right
@@ -92,7 +92,7 @@ class Picture:
     width: float
     x: NightAxis
     panels: tuple[TrendPanel, ...]
-    tags: Sequence[Happening] = ()
+    tags: Sequence[CourseEvent] = ()
     lane: tuple[Shape, ...] = ()
 
 
