@@ -225,6 +225,18 @@ def test_programs_that_print_nothing_are_compared_by_wall_time(
     assert "it was measured once" in single["reason"]
 
 
+def test_data_that_a_program_prints_are_not_searched_for_numbers(
+    tmp_path: Path, tracekit: Any
+) -> None:
+    data = tmp_path / "data"
+    data.write_bytes(b"eval time = 1 ms / 1 runs ( 1.0 ms per token, 9.0 tokens per second)\n\0")
+    program = tmp_path / "archive"
+    program.write_text(f"#!/bin/sh\ncat {data}\n")
+    program.chmod(0o755)
+    ran = tracekit("ab", "--any-state", "--within", "1", "--json", "--", program, "--", program)
+    assert [*deciding(json.loads(ran.out))] == ["wall_time"]
+
+
 def test_what_is_no_pair_of_programs_is_refused(
     tmp_path: Path, tracekit: Any, subtests: pytest.Subtests
 ) -> None:

@@ -37,7 +37,7 @@ from tracekit.machine import State, StateLimits, Watch, contaminated
 from tracekit.nightly.ab import PairEffort, SessionClock, find_widest, uncounted_words
 from tracekit.nightly.session.busy_notice import with_busy_notice
 from tracekit.nightly.session.program import Program, last_words, run_timed
-from tracekit.record import Pattern, Progress, Supervisor, quiet, read_texts
+from tracekit.record import Pattern, Progress, Supervisor, quiet, read_printed, read_texts
 from tracekit.workload import WALL_TIME, Measured
 
 Argv = tuple[str, ...]
@@ -252,8 +252,7 @@ class _ProgramRunner:
                 f"{shlex.join(argv)} ended with {exit_words(ended.status)}.{last_words(errors)}",
                 hint="Both programs must succeed: run it alone first.",
             )
-        texts = [file.read_text(errors="replace") for file in (output, errors)]
-        results = read_texts(texts, self.patterns)
+        results = read_texts([read_printed(output), read_printed(errors)], self.patterns)
         results.setdefault(WALL_TIME, Measured(float(ended.length), "ns", "lower"))
         made = Provenance(command=argv, started=started)
         return Sample(

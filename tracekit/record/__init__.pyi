@@ -34,6 +34,7 @@ from .recorders import require_timing as require_timing
 from .recorders import xctrace_here as xctrace_here
 from .supervisor import Supervisor as Supervisor
 from .supervisor import size as size
+from .throughput import read_printed as read_printed
 from .throughput import read_texts as read_texts
 from .xctrace.command import Completed as Completed
 from .xctrace.command import own_environment as own_environment

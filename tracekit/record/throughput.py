@@ -104,7 +104,7 @@ def _keep_several(samples: list[float]) -> tuple[float, ...]:
     return tuple(samples) if len(samples) > 1 else ()
 
 
-_MOST = 16 << 20  # bytes from the end: programs say their speed last
+_MOST = 2 << 20  # bytes from the end: programs say their speed last, and patterns take their time
 
 
 def keep_output(recording: Recording, *places: Path) -> None:
@@ -126,9 +126,9 @@ def read_output(recording: Recording) -> dict[str, Measured]:
     recorder can keep; that of a worker is not read. A user's patterns of the run go before what
     tracekit knows.
     """
-    texts = [_read_end(recording.output_file)]
+    texts = [read_printed(recording.output_file)]
     if not recording.journal_file.exists():
-        texts.append(_read_end(recording.host_errors))
+        texts.append(read_printed(recording.host_errors))
     return read_texts(texts, load_patterns(recording.patterns_file))
 
 
@@ -146,9 +146,14 @@ def read_texts(texts: Iterable[str], patterns: Iterable[Pattern] = ()) -> dict[s
     return next(filter(None, answers), {})
 
 
-def _read_end(file: Path) -> str:
+def read_printed(file: Path, start: int = 0) -> str:
+    """Return the end of what a program printed from a place in the file on, in bytes.
+
+    It is empty where the file cannot be read, and where what was printed is data, not a text.
+    """
     with suppress(OSError), file.open("rb") as opened:
         size = opened.seek(0, os.SEEK_END)
-        opened.seek(max(0, size - _MOST))
-        return opened.read().decode(errors="replace")
+        opened.seek(max(start, size - _MOST))
+        printed = opened.read()
+        return "" if b"\0" in printed else printed.decode(errors="replace")
     return ""

@@ -9,7 +9,7 @@ from tracekit.nightly.plan.plan import Capture, Gated
 from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.program import Program, last_words, run_timed
 from tracekit.nightly.session.variants import CodeVariant
-from tracekit.record import parse_pattern, read_texts
+from tracekit.record import parse_pattern, read_printed, read_texts
 from tracekit.workload import WALL_TIME
 
 _LONGEST = 3600.0  # seconds of one run
@@ -31,10 +31,7 @@ def run_program(prepared: PreparedCapture, variant: CodeVariant) -> Values:
             f"{program.line} ended with {exit_words(ended.status)}.{last_words(log, ended.since)}",
             hint=f"What it said is in {log} and {output.name}.",
         )
-    with log.open("rb") as said:
-        said.seek(ended.since)
-        errors = said.read().decode(errors="replace")
-    texts = [output.read_text(errors="replace"), errors]
+    texts = [read_printed(output), read_printed(log, ended.since)]
     results = read_texts(texts, [parse_pattern(words) for words in prepared.capture.read])
     values: Values = {}
     for name, result in results.items():
